@@ -1,0 +1,244 @@
+//! Identities: who, what, which version. Parsed once at the edge, legal ever after.
+
+use alloc::format;
+use alloc::sync::Arc;
+use core::fmt;
+use core::num::NonZeroU64;
+
+use crate::name::{self, NameError, What};
+
+/// The name of a cell: anything that must have one owner.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CellId(Arc<str>);
+
+impl CellId {
+    /// Takes a legal name: 1 to 255 bytes of `[A-Za-z0-9_.:$-]`, not `.` or `..`.
+    ///
+    /// # Errors
+    /// Refuses any other text; the error shows the escaped form, if that is short enough to be legal.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        if name::is_cell(text) {
+            return Ok(Self(text.into()));
+        }
+        let hint = Some(name::escape(text)).filter(|escaped| name::is_cell(escaped));
+        Err(NameError::new(What::Cell, text, hint))
+    }
+
+    /// Turns any text into a name, injectively: `user@x.org` becomes `user$40x.org`.
+    ///
+    /// # Errors
+    /// Refuses a text whose escaped form is longer than 255 bytes.
+    pub fn escape(text: &str) -> Result<Self, NameError> {
+        let escaped = name::escape(text);
+        if name::is_cell(&escaped) {
+            return Ok(Self(escaped.into()));
+        }
+        Err(NameError::new(What::Cell, text, None))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The identity of one run of one process: `<name>.<session>`, never used again after it ends.
+///
+/// A foreign implementation's id may be any legal text, with or without a session.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct NodeId(Arc<str>);
+
+impl NodeId {
+    /// Joins an operator's name (1 to 111 bytes of `[A-Za-z0-9_.-]`) and a fresh session.
+    ///
+    /// # Errors
+    /// Refuses a name outside that alphabet or length.
+    pub fn new(name: &str, session: SessionId) -> Result<Self, NameError> {
+        if !name::is_node(name, 111) {
+            return Err(NameError::new(What::NodeName, name, None));
+        }
+        Ok(Self(format!("{name}.{session}").into()))
+    }
+
+    /// Takes an id found in a record: 1 to 128 bytes of `[A-Za-z0-9_.-]`.
+    ///
+    /// # Errors
+    /// Refuses any other text, since an id becomes part of a key.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        if name::is_node(text, 128) {
+            return Ok(Self(text.into()));
+        }
+        Err(NameError::new(What::Node, text, None))
+    }
+
+    /// Returns the id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// 64 fresh random bits that make a process a new node, printed as 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SessionId(u64);
+
+impl SessionId {
+    /// Takes the bits; the driver draws them from the operating system.
+    pub const fn new(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// A fencing token: strictly greater with each change of owner of one cell. The first is 1.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Epoch(NonZeroU64);
+
+impl Epoch {
+    /// The epoch of a cell's first claim.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    /// Takes a number read from a record; zero is no epoch.
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// Returns the epoch of the next owner, or nothing when the numbers are used up.
+    pub const fn next(self) -> Option<Self> {
+        match self.0.checked_add(1) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The identity of one write, `<node>#<sequence>`: unique without randomness, and in every record we make.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct WriteId {
+    /// The node that wrote.
+    pub node: NodeId,
+    /// How many writes that session had begun, this one included.
+    pub seq: u64,
+}
+
+impl WriteId {
+    /// Parses the text form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (node, seq) = text.rsplit_once('#')?;
+        // A sign or a leading zero would give one id two spellings.
+        if seq.starts_with('+') || (seq.len() > 1 && seq.starts_with('0')) {
+            return None;
+        }
+        Some(Self { node: NodeId::parse(node).ok()?, seq: seq.parse().ok()? })
+    }
+}
+
+impl fmt::Display for WriteId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.node, self.seq)
+    }
+}
+
+/// The store's name for one version of a record: opaque bytes, echoed verbatim, never empty.
+#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ETag(Arc<[u8]>);
+
+impl ETag {
+    /// Takes a tag as the store sent it; an empty one is no tag.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        if bytes.is_empty() {
+            return None;
+        }
+        Some(Self(bytes.into()))
+    }
+
+    /// Returns the bytes to echo.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Tells whether the tag is weak (`W/...`): one that no compare-and-swap can match.
+    pub fn is_weak(&self) -> bool {
+        self.0.starts_with(b"W/")
+    }
+}
+
+impl fmt::Debug for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ETag({})", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CellId, Epoch, NodeId, SessionId, WriteId};
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_bad_cell_name_is_refused_with_its_escaped_form() {
+        let error = CellId::new("../nodes/n1").expect_err("leaves its folder").to_string();
+        assert!(error.contains("..$2Fnodes$2Fn1"), "{error}");
+    }
+
+    #[test]
+    fn a_node_id_ends_with_its_session() {
+        let id = NodeId::new("web-1", SessionId::new(0x9f3c)).expect("legal");
+        assert_eq!(id.as_str(), "web-1.0000000000009f3c");
+    }
+
+    #[test]
+    fn the_last_epoch_has_no_next() {
+        assert_eq!(Epoch::new(u64::MAX).and_then(Epoch::next), None);
+        assert_eq!(Epoch::new(0), None);
+    }
+
+    #[test]
+    fn a_write_id_reads_back_and_has_one_spelling() {
+        let id = WriteId::parse("web-1.9f3c#12").expect("legal");
+        assert_eq!(id.to_string(), "web-1.9f3c#12");
+        for text in ["web", "web#", "#1", "web#+1", "web#01", "web#-1", "a/b#1"] {
+            assert_eq!(WriteId::parse(text), None, "{text}");
+        }
+    }
+}

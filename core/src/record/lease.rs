@@ -1,0 +1,257 @@
+//! `nodes/<node>.json`: a node's lease, its tombstone, and the placeholder for one that was removed.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::RecordError;
+use crate::config::TTL_MAX;
+use crate::id::{NodeId, WriteId};
+
+/// The lease of one node.
+///
+/// Equality and judgement never use `expires_ms`, which is the publisher's wall clock for foreign readers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LeaseRecord {
+    /// The node.
+    pub node: NodeId,
+    /// When the lease ends by the publisher's wall clock, in milliseconds since 1970; 0 in a tombstone.
+    pub expires_ms: u64,
+    /// Where to reach the node; `-` when nowhere.
+    pub addr: Option<String>,
+    /// How long the lease lives after each renewal; nothing in another implementation's record.
+    pub ttl: Option<Duration>,
+    /// The write that made this version.
+    pub write: Option<WriteId>,
+    /// What the node carries, if it says.
+    pub load: Option<Load>,
+    /// What the application says about the node: zone, version, weight.
+    pub meta: BTreeMap<String, String>,
+    /// Who fenced the node, or put a placeholder for its removed lease.
+    pub fenced_by: Option<String>,
+}
+
+/// The load a node publishes: all of it or none, so that every reader accepts it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Load {
+    /// When it was sampled, by the publisher's wall clock in milliseconds since 1970.
+    pub sampled_ms: u64,
+    /// Cells resident in memory.
+    pub resident_cells: u64,
+    /// Open websockets.
+    pub host_websockets: u64,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+    /// Processor use in hundredths of a percent.
+    pub cpu_percent_x100: u64,
+    /// Open file descriptors.
+    pub open_fds: u64,
+    /// The limit of open file descriptors.
+    pub fd_limit: u64,
+    /// Whether the node wants no more work.
+    pub pressured: bool,
+    /// Cells given away because of pressure.
+    pub shed_cells: u64,
+}
+
+#[derive(Deserialize)]
+struct WireIn<'a> {
+    #[serde(borrow)]
+    node: Cow<'a, str>,
+    expires_ms: u64,
+    #[serde(borrow, default)]
+    addr: Option<Cow<'a, str>>,
+    #[serde(default)]
+    ttl_ms: Option<u64>,
+    #[serde(borrow, default)]
+    write: Option<Cow<'a, str>>,
+    #[serde(default)]
+    load: Option<Load>,
+    #[serde(default)]
+    meta: Option<BTreeMap<String, String>>,
+    #[serde(borrow, default)]
+    fenced_by: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize)]
+struct WireOut<'a> {
+    node: &'a str,
+    expires_ms: u64,
+    addr: &'a str,
+    peer_protocol: u32,
+    ownership_index_generation: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<&'a Load>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    meta: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fenced_by: Option<&'a str>,
+}
+
+impl LeaseRecord {
+    /// Parses the record's bytes.
+    ///
+    /// # Errors
+    /// Says what is missing, of the wrong type or out of range. Such a lease proves nothing: whoever judges
+    /// it assumes the largest ttl allowed.
+    pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
+        let wire: WireIn<'_> = serde_json::from_slice(body).map_err(RecordError::new)?;
+        let ttl = match wire.ttl_ms.map(Duration::from_millis) {
+            Some(ttl) if ttl.is_zero() || ttl > TTL_MAX => {
+                return Err(RecordError::new(format_args!("ttl_ms {} is out of range", ttl.as_millis())));
+            }
+            ttl => ttl,
+        };
+        let write = match wire.write {
+            None => None,
+            Some(text) => Some(
+                WriteId::parse(&text).ok_or_else(|| RecordError::new("write is not <node>#<sequence>"))?,
+            ),
+        };
+        Ok(Self {
+            node: NodeId::parse(&wire.node).map_err(RecordError::new)?,
+            expires_ms: wire.expires_ms,
+            addr: wire.addr.map(Cow::into_owned),
+            ttl,
+            write,
+            load: wire.load,
+            meta: wire.meta.unwrap_or_default(),
+            fenced_by: wire.fenced_by.map(Cow::into_owned),
+        })
+    }
+
+    /// Returns the record's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // The session is the part of the id behind the last dot; celld's readers call it a generation.
+        let session = self.node.as_str().rsplit_once('.').map_or(self.node.as_str(), |(_, session)| session);
+        let wire = WireOut {
+            node: self.node.as_str(),
+            expires_ms: self.expires_ms,
+            // celld takes an empty address for a dead node.
+            addr: self.addr.as_deref().filter(|addr| !addr.is_empty()).unwrap_or("-"),
+            peer_protocol: 1,
+            ownership_index_generation: session,
+            ttl_ms: self.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            write: self.write.as_ref().map(ToString::to_string),
+            load: self.load.as_ref(),
+            meta: &self.meta,
+            fenced_by: self.fenced_by.as_deref(),
+        };
+        serde_json::to_vec(&wire).expect("a record has string keys and plain values")
+    }
+
+    /// Tells whether this is a tombstone: the node is dead for good.
+    pub fn is_tombstone(&self) -> bool {
+        self.expires_ms == 0 && self.fenced_by.is_some()
+    }
+
+    /// Returns the placeholder that takes the key of a removed lease and blocks its holder's renewal.
+    pub fn placeholder(node: &NodeId, by: &NodeId, write: WriteId, wall_ms: u64) -> Self {
+        let ttl_ms = u64::try_from(TTL_MAX.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            node: node.clone(),
+            // Never 0, which would make it a tombstone on a machine whose clock reads 1970.
+            expires_ms: wall_ms.saturating_add(ttl_ms).max(1),
+            addr: None,
+            ttl: Some(TTL_MAX),
+            write: Some(write),
+            load: None,
+            meta: BTreeMap::new(),
+            fenced_by: Some(by.as_str().to_owned()),
+        }
+    }
+
+    /// Returns the bytes of the tombstone that replaces the lease `body`, keeping every field that is not ours
+    /// to change, known or unknown, byte for byte.
+    pub fn fence(body: &[u8], node: &NodeId, by: &NodeId, write: &WriteId) -> Vec<u8> {
+        let parsed = Self::parse(body).is_ok();
+        let fields = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body).ok().filter(|_| parsed);
+        let Some(mut fields) = fields else {
+            // Nothing in it can be trusted, and a tombstone that cannot be parsed would never be seen as one.
+            let record = Self { expires_ms: 0, ttl: None, ..Self::placeholder(node, by, write.clone(), 0) };
+            return record.to_bytes();
+        };
+        fields.insert("expires_ms".to_owned(), raw(&0));
+        fields.insert("fenced_by".to_owned(), raw(&by.as_str()));
+        fields.insert("write".to_owned(), raw(&write.to_string()));
+        serde_json::to_vec(&fields).expect("a map of raw values is a JSON object")
+    }
+}
+
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).expect("strings and integers are JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LeaseRecord;
+    use crate::id::{NodeId, WriteId};
+    use alloc::string::String;
+
+    const OURS: &str = concat!(
+        r#"{"node":"web-1.9f3c2a7b1d04e5f6","expires_ms":1764400010000,"addr":"-","peer_protocol":1,"#,
+        r#""ownership_index_generation":"9f3c2a7b1d04e5f6","ttl_ms":10000,"write":"web-1.9f3c2a7b1d04e5f6#3","#,
+        r#""meta":{"zone":"a"}}"#
+    );
+
+    fn ids() -> (NodeId, NodeId, WriteId) {
+        let by = NodeId::parse("b.1").expect("legal");
+        (NodeId::parse("x").expect("legal"), by.clone(), WriteId { node: by, seq: 9 })
+    }
+
+    #[test]
+    fn our_golden_record_reads_and_writes_back_to_the_same_bytes() {
+        let record = LeaseRecord::parse(OURS.as_bytes()).expect("ours");
+        assert_eq!(String::from_utf8(record.to_bytes()).expect("text"), OURS);
+    }
+
+    #[test]
+    fn a_celld_lease_may_lack_everything_but_node_and_expiry() {
+        let record = LeaseRecord::parse(br#"{"node":"x","expires_ms":5}"#).expect("celld's");
+        assert_eq!((record.ttl, record.is_tombstone()), (None, false));
+    }
+
+    #[test]
+    fn fencing_keeps_unknown_fields_byte_for_byte() {
+        let (node, by, write) = ids();
+        let body =
+            br#"{"node":"x","expires_ms":5,"ttl_ms":3000,"zz":{"n":1.50,"big":123456789012345678901}}"#;
+        let fenced = LeaseRecord::fence(body, &node, &by, &write);
+        let text = String::from_utf8(fenced.clone()).expect("text");
+        assert!(text.contains(r#""zz":{"n":1.50,"big":123456789012345678901}"#), "{text}");
+        assert!(LeaseRecord::parse(&fenced).expect("parses").is_tombstone());
+    }
+
+    #[test]
+    fn fencing_garbage_gives_a_tombstone_that_parses() {
+        let (node, by, write) = ids();
+        for body in [&b"\xff"[..], b"{}", b"[]", br#"{"node":"x","expires_ms":5,"ttl_ms":"3"}"#] {
+            let fenced = LeaseRecord::fence(body, &node, &by, &write);
+            assert!(LeaseRecord::parse(&fenced).expect("parses").is_tombstone());
+        }
+    }
+
+    #[test]
+    fn a_placeholder_is_never_a_tombstone() {
+        let (node, by, write) = ids();
+        assert!(!LeaseRecord::placeholder(&node, &by, write, 0).is_tombstone());
+    }
+
+    #[test]
+    fn an_absurd_ttl_is_refused() {
+        for ttl in ["0", "60001", "-1", "9223372036854775808"] {
+            let body = alloc::format!(r#"{{"node":"x","expires_ms":5,"ttl_ms":{ttl}}}"#);
+            assert!(LeaseRecord::parse(body.as_bytes()).is_err(), "{ttl}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! S3's dialect of the store vocabulary: signed requests out, replies in, no sockets.

@@ -1,0 +1,1 @@
+//! A deterministic simulator: thousands of worlds in which the shipping engine must keep one owner.

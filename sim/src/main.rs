@@ -1,0 +1,3 @@
+//! `cargo sim`: runs simulated worlds and prints what they met.
+
+fn main() {}
