@@ -155,7 +155,7 @@ impl Engine {
             }
             Some(Target::Peer(node)) => {
                 let told = self.peers.on_read(&node, id, reply, &mut self.env);
-                self.tell(told);
+                self.tell(&node, told);
             }
             Some(Target::Probe) | None => {}
         }
@@ -171,7 +171,7 @@ impl Engine {
             Some(Target::Lease) => self.lease.on_write(id, reply, &mut self.env),
             Some(Target::Peer(node)) => {
                 let told = self.peers.on_write(&node, id, reply, &mut self.env);
-                self.tell(told);
+                self.tell(&node, told);
                 false
             }
             Some(Target::Probe) => self.lease.on_probe(id, reply, &mut self.env),
@@ -274,14 +274,14 @@ impl Engine {
     }
 
     /// Tells those who asked about a node what was found.
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, node: &NodeId, told: Told) {
         let Some((askers, verdict)) = told else { return };
         for asker in askers {
             match asker {
                 Asker::Cell(cell) => {
                     let standing = self.standing();
                     let with = (&mut self.env, &mut self.peers, standing);
-                    self.cells.on_verdict(&cell, verdict.clone(), with);
+                    self.cells.on_verdict(&cell, node, verdict.clone(), with);
                 }
                 Asker::Locate(ticket) => self.locates.on_verdict(ticket, verdict.clone(), &mut self.env),
             }
@@ -364,7 +364,10 @@ impl Engine {
     }
 
     fn deadline(&self) -> Option<Deadline> {
-        let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
+        // Once given up, leaving waits only for a renewal in flight, whose deadline is the lease's own.
+        let leaving = self.leaving.as_ref().filter(|leaving| {
+            self.authority().is_some() && self.env.mono() < leaving.give_up
+        });
         let leaving = leaving.map(|leaving| Deadline { at: leaving.give_up, timer: Timer::Poll });
         let machines =
             [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];

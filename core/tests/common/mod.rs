@@ -20,14 +20,16 @@ mod session;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+
+use core::panic::Location;
 
 pub(crate) use session::{Scenario, Session};
 
 /// Feeds the inputs of a transcript and demands exactly the outputs it shows.
 #[track_caller]
 pub(crate) fn check(scenario: Scenario, transcript: &str) {
-    let place = core::panic::Location::caller();
+    let place = Location::caller();
     let mut session = scenario.start();
     let mut actual = String::new();
     for line in transcript.lines() {
@@ -51,7 +53,7 @@ pub(crate) fn check(scenario: Scenario, transcript: &str) {
         return;
     }
     if std::env::var_os("UPDATE").is_some() {
-        return rewrite(place.file(), transcript, actual);
+        return rewrite(place, transcript, actual);
     }
     let same = actual.lines().zip(transcript.lines()).take_while(|(a, b)| a == b).count();
     let shown = |text: &str| text.lines().skip(same).take(8).collect::<Vec<_>>().join("\n");
@@ -63,12 +65,16 @@ pub(crate) fn check(scenario: Scenario, transcript: &str) {
     );
 }
 
-/// Replaces one transcript in its source file.
-fn rewrite(file: &str, before: &str, after: &str) {
+/// Replaces one transcript in its source file: the first such text behind its call.
+fn rewrite(place: &Location<'_>, before: &str, after: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _guard = ONE_AT_A_TIME.lock().expect("no rewrite panics half way");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(place.file());
     let source = fs::read_to_string(&path).expect("the test's source is there");
-    assert_eq!(source.matches(before).count(), 1, "{file} must contain the transcript once");
-    fs::write(&path, source.replacen(before, after, 1)).expect("the test's source is writable");
+    let call: usize = source.split_inclusive('\n').take(place.line() as usize - 1).map(str::len).sum();
+    let (head, tail) = source.split_at(call);
+    let (before, after) = (format!("\"{before}\""), format!("\"{after}\""));
+    assert!(tail.contains(&before), "{place}: the transcript must stand behind its call");
+    let tail = tail.replacen(&before, &after, 1);
+    fs::write(&path, format!("{head}{tail}")).expect("the test's source is writable");
 }
