@@ -47,7 +47,8 @@ pub(crate) fn event(line: &str, session: &mut Session) -> Event {
 }
 
 fn call(words: &[&str], session: &Session) -> Call {
-    let duration = |key| option(words, key).map_or(Duration::ZERO, |text| Duration::from_millis(millis(text)));
+    let duration =
+        |key| option(words, key).map_or(Duration::ZERO, |text| Duration::from_millis(millis(text)));
     let tenure = || Tenure {
         cell: cell(words[1]),
         epoch: Epoch::new(option(words, "epoch").map_or(1, |text| text.parse().expect("an epoch")))

@@ -117,4 +117,3 @@ fn peer(peer: &Peer) -> String {
 fn failure(kind: &str, error: &dyn Display) -> String {
     format!("error {kind}: {error}")
 }
-
