@@ -365,9 +365,10 @@ impl Engine {
 
     fn deadline(&self) -> Option<Deadline> {
         // Once given up, leaving waits only for a renewal in flight, whose deadline is the lease's own.
-        let leaving = self.leaving.as_ref().filter(|leaving| {
-            self.authority().is_some() && self.env.mono() < leaving.give_up
-        });
+        let leaving = self
+            .leaving
+            .as_ref()
+            .filter(|leaving| self.authority().is_some() && self.env.mono() < leaving.give_up);
         let leaving = leaving.map(|leaving| Deadline { at: leaving.give_up, timer: Timer::Poll });
         let machines =
             [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];

@@ -103,7 +103,10 @@ fn a_release_that_the_store_refuses_is_reported_and_made_again() {
 #[test]
 fn a_release_not_confirmed_in_time_is_reported_and_goes_on() {
     check(
-        Scenario::joined().slow().held("a").with(|config| config.patience = core::time::Duration::from_secs(2)),
+        Scenario::joined()
+            .slow()
+            .held("a")
+            .with(|config| config.patience = core::time::Duration::from_secs(2)),
         r#"
         t=5    release a
                -> notify ended a epoch=1

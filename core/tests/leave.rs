@@ -133,7 +133,10 @@ fn a_tombstone_that_cannot_be_sent_ends_with_the_lease() {
 #[test]
 fn what_cannot_be_given_back_in_time_is_abandoned() {
     check(
-        Scenario::joined().slow().held("a").with(|config| config.patience = core::time::Duration::from_secs(2)),
+        Scenario::joined()
+            .slow()
+            .held("a")
+            .with(|config| config.patience = core::time::Duration::from_secs(2)),
         r#"
         t=5    leave
                -> notify ended a epoch=1
