@@ -10,15 +10,18 @@ use crate::session::{Input, Pump};
 use crate::store::Store;
 
 /// Starts the thread. It ends when the session has ended and everyone has been answered.
-pub(crate) fn start<S: Store>(mut pump: Pump<Pool<S>>, inbox: Receiver<Input>) -> Result<(), Error> {
+pub(crate) fn start<S: Store>(pump: Pump<Pool<S>>, inbox: Receiver<Input>) -> Result<(), Error> {
     let thread = thread::Builder::new().name("tenure-engine".into());
-    thread.spawn(move || {
-        run(&mut pump, &inbox);
-        // The session ends before its queue does: a caller that gets no answer then finds the reason.
-        drop(pump);
-        drop(inbox);
-    })?;
+    thread.spawn(move || own(inbox, pump))?;
     Ok(())
+}
+
+/// Runs the session and ends it. The parameters are dropped from the last to the first, also by a panic: the
+/// session ends before its queue does, so that a caller without an answer finds the reason.
+fn own<S: Store>(inbox: Receiver<Input>, mut pump: Pump<Pool<S>>) {
+    run(&mut pump, &inbox);
+    drop(pump);
+    drop(inbox);
 }
 
 fn run<S: Store>(pump: &mut Pump<Pool<S>>, inbox: &Receiver<Input>) {
