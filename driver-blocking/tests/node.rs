@@ -124,10 +124,11 @@ fn a_store_that_hangs_on_cells_costs_neither_the_callers_for_ever_nor_the_lease(
     let held = node.claim(id("held")).expect("free");
     store.take_log();
     store.trap(Some(Trap::Hang("cells/")));
+    let node = &node;
     thread::scope(|scope| {
         // More than there are threads for.
         let claims: Vec<_> =
-            (0..20).map(|number| scope.spawn(|| node.claim(id(&format!("n{number}"))))).collect();
+            (0..20).map(|number| scope.spawn(move || node.claim(id(&format!("n{number}"))))).collect();
         store.wait_for("PUT nodes/", 5);
         for claim in claims {
             let error = claim.join().expect("no panic").expect_err("the store hangs");
