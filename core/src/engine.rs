@@ -319,7 +319,7 @@ impl Engine {
             return self.end_session();
         }
         if self.env.has(Defect::LeaveBeforeRelease) {
-            return self.lease.leave(&mut self.env);
+            return self.end_lease();
         }
         let standing = self.standing();
         self.cells.admit_no_more(&mut self.env, &mut self.peers, standing);
@@ -343,7 +343,14 @@ impl Engine {
         }
         if self.cells.is_empty() {
             // All tenures have ended: now nobody needs to wait for the lease to run out.
-            self.lease.leave(&mut self.env);
+            self.end_lease();
+        }
+    }
+
+    /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
+    fn end_lease(&mut self) {
+        if self.lease.leave(&mut self.env) {
+            self.peers.clear();
         }
     }
 

@@ -93,14 +93,15 @@ impl Lease {
         }
     }
 
-    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it.
-    pub(crate) fn leave(&mut self, env: &mut Env) {
-        if let State::Held(held) = &self.state {
-            let until = held.until;
-            let guard = Guard::Match(held.etag.clone());
-            let write = self.start(guard, true, Some(until), env);
-            self.state = State::Leaving { write, until };
-        }
+    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it. Returns whether
+    /// it was sent.
+    pub(crate) fn leave(&mut self, env: &mut Env) -> bool {
+        let State::Held(held) = &self.state else { return false };
+        let until = held.until;
+        let guard = Guard::Match(held.etag.clone());
+        let write = self.start(guard, true, Some(until), env);
+        self.state = State::Leaving { write, until };
+        true
     }
 
     /// Ends what time has ended. Returns whether the session was fenced just now.
@@ -360,5 +361,11 @@ fn loss(current: &Current) -> FenceCause {
 }
 
 fn cause_of(fault: &Fault) -> FenceCause {
-    if fault.kind == FaultKind::Denied { FenceCause::Credentials } else { FenceCause::StoreUnfit }
+    match fault.kind {
+        FaultKind::Denied => FenceCause::Credentials,
+        FaultKind::Config | FaultKind::Malformed | FaultKind::Unfit => FenceCause::StoreUnfit,
+        FaultKind::Network | FaultKind::Throttled | FaultKind::TimedOut | FaultKind::Unavailable => {
+            FenceCause::Expired
+        }
+    }
 }
