@@ -8,7 +8,7 @@ use super::{Cell, Ctx, Seen, State, Want};
 use crate::defects::Defect;
 use crate::error::{BadRecord, ClaimError, HeldBy};
 use crate::event::{Outcome, Ticket};
-use crate::id::{ETag, Epoch};
+use crate::id::{ETag, Epoch, NodeId};
 use crate::peer::{Asker, Verdict};
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Guard, Key, ReadReply};
@@ -134,14 +134,17 @@ impl Cell {
 
     fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {
         let verdict = ctx.peers.ask(&seen.node, Asker::Cell(ctx.id.clone()), ctx.env);
+        let node = seen.node.clone();
         self.state = State::Judging(seen);
         if let Some(verdict) = verdict {
-            self.on_verdict(verdict, ctx);
+            self.on_verdict(&node, verdict, ctx);
         }
     }
 
-    pub(super) fn on_verdict(&mut self, verdict: Verdict, ctx: &mut Ctx<'_>) {
-        if !matches!(self.state, State::Judging(_)) {
+    /// Takes the verdict on `node`. An earlier claim of this cell may have asked about another node than the
+    /// one that holds it now, whose death says nothing about the holder.
+    pub(super) fn on_verdict(&mut self, node: &NodeId, verdict: Verdict, ctx: &mut Ctx<'_>) {
+        if !matches!(&self.state, State::Judging(seen) if seen.node == *node) {
             return;
         }
         let State::Judging(seen) = mem::take(&mut self.state) else { return };

@@ -197,8 +197,8 @@ impl Cells {
         self.with(id, with, |cell, ctx| cell.on_write(attempt, reply, ctx));
     }
 
-    pub(crate) fn on_verdict(&mut self, id: &CellId, verdict: Verdict, with: With<'_>) {
-        self.with(id, with, |cell, ctx| cell.on_verdict(verdict, ctx));
+    pub(crate) fn on_verdict(&mut self, id: &CellId, node: &NodeId, verdict: Verdict, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
     }
 
     /// Does what is due for one cell, if anything is.
