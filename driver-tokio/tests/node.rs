@@ -8,8 +8,9 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 
-use support::{LONG, Memory, Trap, config};
+use support::{LONG, Memory, Trap, Watched, config};
 use tenure_tokio::{
     CellId, ClaimError, FenceCause, Loss, Node, Op, ReleaseError, Reply, Store, StoreClock, Threaded,
     VerifyError,
@@ -165,16 +166,29 @@ async fn leaving_goes_on_when_its_future_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_dropped_join_leaves_no_live_lease_behind() {
+async fn a_dropped_join_ends_its_thread_and_lets_go_of_the_store() {
     let store = Arc::new(Memory::default());
+    let (watched, gone) = Watched::new(&store);
     store.trap(Some(Trap::Hold("PUT nodes/")));
     {
-        let mut join = pin!(Node::join(config("a"), Threaded::new(Arc::clone(&store))));
+        let mut join = pin!(Node::join(config("a"), Threaded::new(watched)));
         assert!(poll_now(join.as_mut()).is_pending());
         store.wait_for("PUT nodes/", 1);
     }
     store.trap(None);
-    store.wait_for_body("nodes/", r#""expires_ms":0"#);
+    assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+}
+
+#[tokio::test]
+async fn a_session_that_ended_lets_go_of_the_store_while_handles_remain() {
+    let store = Arc::new(Memory::default());
+    let (watched, gone) = Watched::new(&store);
+    let node = Node::join(config("a"), Threaded::new(watched)).await.expect("a fit store");
+    let cell = node.claim(id("c")).await.expect("free");
+    node.clone().leave().await;
+    assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(cell.release().await, Err(ReleaseError::Fenced(FenceCause::Left)));
+    node.leave().await;
 }
 
 #[test]
