@@ -121,7 +121,7 @@ async fn a_blocking_store_that_hangs_costs_neither_the_callers_for_ever_nor_the_
     store.take_log();
     store.trap(Some(Trap::Hang("cells/")));
     // More than there are threads for.
-    let claims: Vec<_> = (0..20)
+    let claims: Vec<_> = (0..80)
         .map(|number| {
             let node = node.clone();
             tokio::spawn(async move { node.claim(id(&format!("n{number}"))).await })
