@@ -51,7 +51,7 @@ impl Cell {
 
     /// Asks the store whether the tenure holds; call it after the work and before acknowledging it.
     ///
-    /// Blocks for about one round trip, bounded by the node's patience; other handles are not affected, and a
+    /// Blocks for about one round trip, bounded by a few request timeouts; other handles are not affected, and a
     /// node that ends meanwhile ends the call.
     ///
     /// # Errors

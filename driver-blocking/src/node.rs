@@ -135,7 +135,8 @@ impl Node {
 
     /// Gives every cell back, ends the session for all clones, and frees the lease so that nobody waits for it.
     ///
-    /// Blocks until that is done, at most about one ttl; what is not done by then runs out by itself.
+    /// Blocks until that is done, at most for the node's patience (one ttl) and two requests; what is not done by
+    /// then runs out by itself.
     pub fn leave(self) {
         ask(&self.session, Call::Leave);
     }

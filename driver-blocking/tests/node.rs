@@ -4,9 +4,10 @@ mod support;
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 
-use support::{LONG, Memory, TTL, Trap, config};
+use support::{LONG, Memory, TTL, Trap, Watched, config};
 use tenure_blocking::{
     Cell, CellId, ClaimError, FaultKind, FenceCause, JoinError, Location, Loss, Node, ReleaseError,
     VerifyError,
@@ -86,6 +87,22 @@ fn the_last_handle_of_a_tenure_releases_it_and_no_other() {
     assert_eq!((second.is_held(), second.verify()), (true, Ok(())));
     drop(second);
     store.wait_for_body("cells/c/own.json", r#""node":"","epoch":1"#);
+}
+
+#[test]
+fn callers_who_claim_one_cell_at_once_share_one_tenure() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    store.take_log();
+    store.trap(Some(Trap::Hold("GET cells/c")));
+    let cells: Vec<Cell> = thread::scope(|scope| {
+        let claims = [(); 4].map(|()| scope.spawn(|| node.claim(id("c"))));
+        store.wait_for("GET cells/c", 1);
+        store.trap(None);
+        claims.map(|claim| claim.join().expect("no panic").expect("free")).into()
+    });
+    assert!(cells.iter().all(|cell| cell.epoch().get() == 1 && cell.is_held()));
+    assert_eq!(store.take_log_of("PUT cells/c").len(), 1);
 }
 
 #[test]
@@ -179,6 +196,19 @@ fn a_bad_configuration_is_refused_before_any_request() {
     let error = Node::join(config("a/b"), Arc::clone(&store)).expect_err("a bad name");
     assert_eq!((error.kind(), error.to_string().contains("a/b")), ("config", true), "{error}");
     assert_eq!(store.take_log(), Vec::<String>::new());
+}
+
+#[test]
+fn leaving_a_store_that_hangs_is_bounded_and_lets_go_of_it() {
+    let store = Arc::new(Memory::default());
+    let (watched, gone) = Watched::new(&store);
+    let node = Node::join(config("a"), watched).expect("a fit store");
+    let cell = node.claim(id("c")).expect("free");
+    store.trap(Some(Trap::Hang("PUT ")));
+    node.leave();
+    assert!(!cell.is_held());
+    store.trap(None);
+    assert_eq!(gone.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
 }
 
 #[test]

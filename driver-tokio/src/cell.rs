@@ -52,7 +52,7 @@ impl Cell {
 
     /// Asks the store whether the tenure holds; await it after the work and before acknowledging it.
     ///
-    /// Takes about one round trip, bounded by the node's patience. Dropping the future only stops listening; a
+    /// Takes about one round trip, bounded by a few request timeouts. Dropping the future only stops listening; a
     /// node that ends meanwhile ends the call.
     ///
     /// # Errors

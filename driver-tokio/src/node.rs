@@ -31,7 +31,7 @@ impl Node {
     /// `clock` is replaced by the store's own.
     ///
     /// Resolves when the lease is held or the node's patience has run out; after an error nothing goes on.
-    /// Dropping the future makes the node leave in the background.
+    /// Dropping the future ends the session; a lease that was on its way already runs out by itself.
     ///
     /// # Errors
     /// Refuses a bad configuration and an unfit store, and reports a store that cannot be used.
@@ -151,8 +151,8 @@ impl Node {
 
     /// Gives every cell back, ends the session for all clones, and frees the lease so that nobody waits for it.
     ///
-    /// Resolves when that is done, after at most about one ttl; what is not done by then runs out by itself.
-    /// Once polled, it goes on when the future is dropped.
+    /// Resolves when that is done, after at most the node's patience (one ttl) and two requests; what is not done
+    /// by then runs out by itself. Once polled, it goes on when the future is dropped.
     pub async fn leave(self) {
         insist(&self.session, Call::Leave).await;
     }

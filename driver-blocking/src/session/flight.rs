@@ -23,9 +23,9 @@ use tenure_core::{
 
 use super::{Inbox, Input};
 
-/// How many timeouts an operation may wait for a free worker. Workers are few only when the store hangs or
-/// thousands of cells are wanted at once; in the second case giving up early would only add requests.
-const QUEUE_TIMEOUTS: u32 = 10;
+/// How many timeouts an operation may wait for a free worker: workers are short when the store hangs, which
+/// callers must not wait out, or when very many cells are wanted at once, which takes its time.
+const QUEUE_TIMEOUTS: u32 = 3;
 
 /// The state of a job that nobody has begun; any other number is the time at which it began.
 const QUEUED: u64 = 0;
@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn a_write_that_never_began_was_not_applied_and_cannot_begin_any_more() {
         let (mut flights, mut job) = launched();
-        assert_eq!(flights.overdue(at(10_999)), None);
-        assert!(matches!(flights.overdue(at(11_000)), Some(Event::WriteDone(ID, WriteReply::NotApplied(_)))));
-        assert_eq!(job.begin(at(11_001)), None);
+        assert_eq!(flights.overdue(at(3299)), None);
+        assert!(matches!(flights.overdue(at(3300)), Some(Event::WriteDone(ID, WriteReply::NotApplied(_)))));
+        assert_eq!(job.begin(at(3301)), None);
     }
 
     #[test]

@@ -122,8 +122,9 @@ impl Session {
     /// Refuses a configuration that breaks an inequality, and a system without random bits.
     pub fn open<I: Io>(config: Config, inbox: Inbox, io: I) -> Result<(Arc<Self>, Pump<I>), JoinError> {
         let random = || entropy::bits().map_err(|error| failed(FaultKind::Unavailable, &error));
-        let (ttl, poll) = (config.ttl, config.poll);
-        let patience = ttl.saturating_add(config.attempt_timeout);
+        let poll = config.poll;
+        // Giving the cells back, and then one more write.
+        let patience = config.patience.saturating_add(config.attempt_timeout * 2);
         let engine = Engine::new(config, SessionId::new(random()?), random()?)
             .map_err(|error| failed(FaultKind::Config, &error))?;
         let shared = Arc::new(Shared::new());

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use tenure_blocking::{
     Config, ETag, Entry, Fault, FaultKind, Guard, ListOp, ListReply, Op, Page, ReadOp, ReadReply,
@@ -182,6 +183,30 @@ impl Store for Memory {
 
     fn clock(&self) -> StoreClock {
         StoreClock::FINE
+    }
+}
+
+/// A store whose end can be waited for: the receiver is disconnected when a node has let go of it.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    store: Arc<Memory>,
+    _alive: Sender<()>,
+}
+
+impl Watched {
+    pub(crate) fn new(store: &Arc<Memory>) -> (Self, Receiver<()>) {
+        let (alive, gone) = channel();
+        (Self { store: Arc::clone(store), _alive: alive }, gone)
+    }
+}
+
+impl Store for Watched {
+    fn execute(&self, op: Op) -> Reply {
+        self.store.execute(op)
+    }
+
+    fn clock(&self) -> StoreClock {
+        Store::clock(&self.store)
     }
 }
 
