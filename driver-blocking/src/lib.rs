@@ -1,6 +1,7 @@
 //! Blocking nodes, cells and stores, and the file store.
 
 mod file;
+pub mod ownership;
 mod store;
 mod wait;
 
