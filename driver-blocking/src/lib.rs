@@ -10,6 +10,7 @@ mod entropy;
 mod file;
 mod node;
 mod pool;
+pub mod ownership;
 mod store;
 mod wait;
 

@@ -1,1 +1,3 @@
 //! A deterministic simulator: thousands of worlds in which the shipping engine must keep one owner.
+
+pub mod conformance;
