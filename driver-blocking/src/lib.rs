@@ -9,8 +9,8 @@ mod driver;
 mod entropy;
 mod file;
 mod node;
-mod pool;
 pub mod ownership;
+mod pool;
 mod store;
 mod wait;
 
