@@ -1,0 +1,132 @@
+//! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
+
+use tenure_core::{Call, Epoch, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord};
+
+use super::{Check, Violation};
+use crate::node::Session;
+use crate::view::{Step, View};
+
+/// Follows each session from its start to its end.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    memories: Vec<Memory>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    /// Why it ended, once it said so.
+    fenced: Option<FenceCause>,
+    /// Whether it has sent the tombstone of its own lease.
+    has_left: bool,
+    /// The latest end of authority it told its application.
+    authority: Option<Instant>,
+    /// For each cell, the highest epoch it was granted.
+    granted: Vec<Option<Epoch>>,
+}
+
+impl Check for Sessions {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
+        if self.memories.len() <= actor {
+            self.memories.resize(actor + 1, Memory::default());
+        }
+        let memory = &mut self.memories[actor];
+        let found = match view.step {
+            Step::Done { call: Call::Claim { .. }, outcome: Outcome::Claimed(Ok(tenure)), .. } => {
+                let cell = view.cells.iter().position(|cell| *cell == tenure.cell);
+                memory.granted.resize(view.cells.len(), None);
+                let highest = cell.and_then(|cell| memory.granted[cell].replace(tenure.epoch));
+                if highest >= Some(tenure.epoch) { Err("an epoch is granted a second time, or a lower one") } else { Ok(()) }
+            }
+            Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
+            Step::Noticed(Notice::Authority { until }) => {
+                memory.authority = Some(*until);
+                Ok(())
+            }
+            Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
+            Step::Sent(op) => memory.sent(view, session, op),
+            _ => Ok(()),
+        };
+        found.map_err(|why| Violation::new("session", format_args!("session {}: {why}", actor + 1)))
+    }
+}
+
+impl Memory {
+    fn handled(
+        &self,
+        view: &View<'_>,
+        session: &Session,
+        now: Instant,
+        before: Option<Instant>,
+    ) -> Result<(), &'static str> {
+        let after = session.engine().authority();
+        if before.is_some_and(|until| until <= now) && after.is_some_and(|until| until > now) {
+            return Err("an authority that had ended came back");
+        }
+        if self.fenced.is_some() && after.is_some_and(|until| until > now) {
+            return Err("an ended session has authority");
+        }
+        if self.fenced.is_some() && holds_something(view, session) {
+            return Err("an ended session holds a cell");
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, view: &View<'_>, session: &Session, cause: FenceCause) -> Result<(), &'static str> {
+        if self.fenced.replace(cause).is_some() {
+            return Err("a session ended twice");
+        }
+        let now = view.now(session).mono;
+        let lease = view.store.history(Key::lease(session.id()).as_str());
+        let is_true = match cause {
+            FenceCause::Expired | FenceCause::Credentials => self.authority.is_none_or(|until| until <= now),
+            FenceCause::LeaseFenced => lease.iter().any(|version| {
+                version.body.as_ref().is_some_and(|body| {
+                    LeaseRecord::parse(body).is_ok_and(|record| record.is_tombstone())
+                })
+            }),
+            FenceCause::LeaseRemoved => lease.iter().any(|version| version.body.is_none()),
+            FenceCause::LeaseReplaced => {
+                lease.iter().any(|version| version.body.is_some() && version.by != view.actor)
+            }
+            FenceCause::Internal | FenceCause::StoreUnfit => false,
+            FenceCause::Left => true,
+        };
+        if is_true { Ok(()) } else { Err("a session ended for a reason that is not so") }
+    }
+
+    fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
+        let (Op::Write(_) | Op::Remove(_)) = op else { return Ok(()) };
+        let Op::Write(write) = op else {
+            return if self.has_left { Err("a session removes something after it has left") } else { Ok(()) };
+        };
+        let is_own_lease = write.key == Key::lease(session.id());
+        let is_tombstone =
+            is_own_lease && LeaseRecord::parse(&write.body).is_ok_and(|record| record.is_tombstone());
+        match self.fenced {
+            Some(FenceCause::Left) | None => {}
+            Some(_) => return Err("an ended session writes"),
+        }
+        if (self.has_left || self.fenced.is_some()) && !is_tombstone {
+            return Err("a session that has left writes");
+        }
+        if is_tombstone {
+            self.has_left = true;
+            if holds_something(view, session) {
+                return Err("a session leaves while it holds a cell");
+            }
+        }
+        let claims = OwnerRecord::parse(&write.body)
+            .is_ok_and(|record| matches!(record.holder(), Holder::Node(node) if node == session.id()));
+        let is_over = self.authority.is_some_and(|until| until <= view.now(session).mono);
+        if write.key.as_str().starts_with(Key::OWNERS) && claims && is_over {
+            return Err("a claim is sent after authority has ended");
+        }
+        Ok(())
+    }
+}
+
+fn holds_something(view: &View<'_>, session: &Session) -> bool {
+    let now = view.now(session);
+    view.cells.iter().any(|cell| session.engine().tenure(cell, now).is_some())
+}
