@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Call, CellId, Engine, NodeId, Now, Notice, Outcome, Tenure, Ticket};
+use tenure_core::{Call, CellId, Engine, NodeId, Notice, Now, Outcome, Tenure, Ticket};
 
 use crate::choices::{Choices, Draw, Rate};
 use crate::clock::Moment;
@@ -105,8 +105,10 @@ impl Client {
         let ask = |call| Some(Intent::Ask(call, Some(place)));
         match (&work.tenure, work.waits) {
             (_, Some(ticket)) => {
-                let is_claim =
-                    self.open.iter().any(|open| open.ticket == ticket && matches!(open.call, Call::Claim { .. }));
+                let is_claim = self
+                    .open
+                    .iter()
+                    .any(|open| open.ticket == ticket && matches!(open.call, Call::Claim { .. }));
                 (is_claim && choices.number(16) == 1).then_some(Intent::Cancel(ticket))
             }
             (None, None) if choices.number(8) == 1 => {
@@ -196,7 +198,9 @@ impl Client {
             }
             (Outcome::Left, _, _) => self.phase = Phase::Over,
             (Outcome::Claimed(Ok(tenure)), _, Some(cell)) => self.works[cell].tenure = Some(tenure.clone()),
-            (Outcome::Verified(Ok(())), Call::Verify(tenure), _) => return Reaction::Acknowledge(tenure.clone()),
+            (Outcome::Verified(Ok(())), Call::Verify(tenure), _) => {
+                return Reaction::Acknowledge(tenure.clone());
+            }
             (Outcome::Transferred(Ok(_)), Call::Transfer { to, .. }, Some(cell)) => {
                 return Reaction::Tell(to.clone(), cell);
             }
@@ -206,6 +210,7 @@ impl Client {
     }
 
     /// Takes a notice.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these matter to it")]
     pub(crate) fn on_notice(&mut self, notice: &Notice, cells: &[CellId]) {
         match notice {
             Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. } => {

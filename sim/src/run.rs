@@ -1,8 +1,9 @@
 //! Many worlds: which seeds, on how many threads, and which failure is reported.
 
 use core::num::NonZeroUsize;
+use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -87,7 +88,8 @@ impl Plan {
                             stop.fetch_min(chunk, Ordering::Relaxed);
                             let seed = start.wrapping_add(number);
                             let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                            let lowest = total.1.as_ref().map_or(u64::MAX, |found| found.seed.wrapping_sub(start));
+                            let lowest =
+                                total.1.as_ref().map_or(u64::MAX, |found| found.seed.wrapping_sub(start));
                             if number < lowest {
                                 total.1 = Some(Found { seed, failure });
                             }
@@ -107,6 +109,21 @@ impl Plan {
         });
         let (report, found) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.map_or(Ok(report), Err)
+    }
+
+    /// Returns the lowest of these seeds at which the planted bug, and nothing else, violates a check: the same
+    /// seed must hold without it.
+    pub fn first_caught(&self, start: u64, count: u64, threads: NonZeroUsize) -> Option<Found> {
+        let sound = Self { defect: None, ..*self };
+        let mut done = 0;
+        while done < count {
+            let found = self.run_all(start.wrapping_add(done), count - done, threads, &|_| {}).err()?;
+            if sound.run(found.seed, Trace::silent()).is_ok() {
+                return Some(found);
+            }
+            done = found.seed.wrapping_sub(start) + 1;
+        }
+        None
     }
 }
 

@@ -100,8 +100,11 @@ impl Scenario {
         let ttl = config.ttl;
         let disagreement = match family {
             Family::Edge => config.clock.margin,
-            _ if choices.number(2) == 0 => Duration::ZERO,
-            _ => config.clock.margin,
+            Family::Common
+            | Family::Late
+            | Family::LeasesRemoved
+            | Family::RecordsRemoved
+            | Family::Silent => config.clock.margin * choices.number(2) as u32,
         };
         let most_drift = config.drift_permille * 1000;
         let mut world = Self {
@@ -112,7 +115,8 @@ impl Scenario {
             disagreement,
             drift_ppm: if choices.number(4) == 0 { 0 } else { most_drift },
             wall_off: choices.one_of(&[Duration::ZERO, ttl, Duration::from_secs(7200)]),
-            latency: ttl / choices.one_of(&[200, 50, 1000, 20]),
+            // Once the world is calm, a round trip must fit into an attempt.
+            latency: (ttl / choices.one_of(&[200, 50, 1000, 20])).min(config.attempt_timeout / 3),
             pace: ttl / choices.one_of(&[4, 8, 2]),
             storm: ttl * choices.one_of(&[5, 8, 12]),
             faults: Faults::default(),

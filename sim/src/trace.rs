@@ -172,7 +172,9 @@ fn line(view: &View<'_>) -> Option<String> {
             let late = if *is_late { " (late)" } else { "" };
             write!(line, "store: {} -> {}{late}", Request(op), Answer(reply))
         }
-        Step::Started => write!(line, "starts as {}", view.session().map_or("", |session| session.id().as_str())),
+        Step::Started => {
+            write!(line, "starts as {}", view.session().map_or("", |session| session.id().as_str()))
+        }
     };
     (result.is_ok() && line.len() > start).then_some(line)
 }

@@ -142,7 +142,8 @@ impl<C: Choices> World<'_, C> {
 
     /// Ends the storm.
     pub(crate) fn heal(&mut self) -> Result<(), Violation> {
-        self.scenario.faults = Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
+        self.scenario.faults =
+            Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
         for session in self.running().collect::<Vec<_>>() {
             self.resume(session)?;
         }
@@ -221,11 +222,8 @@ impl<C: Choices> World<'_, C> {
     /// retry or two of what the storm interrupted, and the drift of the clocks that measure it.
     fn bound(&self) -> Duration {
         let config = &self.scenario.config;
-        let ttl = if self.scenario.family == Family::LeasesRemoved {
-            tenure_core::TTL_MAX * 2
-        } else {
-            config.ttl
-        };
+        let ttl =
+            if self.scenario.family == Family::LeasesRemoved { tenure_core::TTL_MAX * 2 } else { config.ttl };
         let longest = ttl
             + config.clock.margin
             + Duration::from_secs(2)

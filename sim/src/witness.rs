@@ -40,12 +40,10 @@ witnesses! {
     FencedByCredentials = "fenced-by-credentials",
     /// A session ended because no renewal was known to be applied in time.
     FencedByExpiry = "fenced-by-expiry",
-    /// A session ended because it was judged dead.
+    /// A session ended because another node had fenced it.
     FencedByOther = "fenced-by-other",
     /// A session ended because its lease was removed.
     FencedByRemoval = "fenced-by-removal",
-    /// A session ended because a placeholder stood in its lease's place.
-    FencedByReplacement = "fenced-by-replacement",
     /// A cell was granted.
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
@@ -152,6 +150,7 @@ impl Spotter {
         self.seen
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     pub(crate) fn observe(&mut self, view: &View<'_>) {
         let Some(actor) = view.actor else { return };
         match view.step {
@@ -194,7 +193,11 @@ impl Spotter {
                     | WriteReply::Rejected => {}
                 }
             }
-            Event::Call(..) | Event::ListDone(..) | Event::ReadDone(..) | Event::RemoveDone(..) | Event::Wake => {}
+            Event::Call(..)
+            | Event::ListDone(..)
+            | Event::ReadDone(..)
+            | Event::RemoveDone(..)
+            | Event::Wake => {}
         }
     }
 
@@ -222,16 +225,16 @@ impl Spotter {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these matter to it")]
     fn noticed(&mut self, notice: &Notice) {
         match notice {
             Notice::CellLost { .. } => self.note(Witness::Lost),
             Notice::Fenced(cause) => match cause {
                 FenceCause::Credentials => self.note(Witness::FencedByCredentials),
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),
-                FenceCause::Internal | FenceCause::StoreUnfit => {}
+                FenceCause::Internal | FenceCause::LeaseReplaced | FenceCause::StoreUnfit => {}
                 FenceCause::LeaseFenced => self.note(Witness::FencedByOther),
                 FenceCause::LeaseRemoved => self.note(Witness::FencedByRemoval),
-                FenceCause::LeaseReplaced => self.note(Witness::FencedByReplacement),
                 FenceCause::Left => self.note(Witness::Left),
             },
             _ => {}

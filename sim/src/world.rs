@@ -213,7 +213,11 @@ impl<'c, C: Choices> World<'c, C> {
         };
         self.queue.plan(self.at.after(pause), Occasion::Tick { session });
         let now = self.machines[machine].now(self.at);
-        let others: Vec<NodeId> = self.running().filter(|&other| other != session).map(|other| self.sessions[other].id().clone()).collect();
+        let others: Vec<NodeId> = self
+            .running()
+            .filter(|&other| other != session)
+            .map(|other| self.sessions[other].id().clone())
+            .collect();
         let mood = Mood { cells: &self.cells, others: &others, ttl, loyalty: self.scenario.loyalty };
         let Session { client, engine, .. } = &self.sessions[session];
         let intent = match &self.calm {
@@ -224,8 +228,10 @@ impl<'c, C: Choices> World<'c, C> {
         match intent {
             Some(Intent::Ask(call, cell)) => self.ask(session, call, cell),
             Some(Intent::Cancel(ticket)) => {
+                // What has become due first, a fence say, may still answer the call; after that nothing may.
+                self.handle(session, Event::Cancel(ticket))?;
                 self.sessions[session].client.end(ticket);
-                self.handle(session, Event::Cancel(ticket))
+                Ok(())
             }
             None => Ok(()),
         }

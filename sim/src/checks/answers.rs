@@ -14,6 +14,7 @@ pub struct Answers {
 }
 
 impl Check for Answers {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
         if self.held.len() <= actor {
@@ -30,7 +31,8 @@ impl Check for Answers {
             }
             Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
                 let Some(place) = held.iter().position(|own| own == tenure) else {
-                    let why = format_args!("{} ended at epoch {}, which was not held", tenure.cell, tenure.epoch);
+                    let why =
+                        format_args!("{} ended at epoch {}, which was not held", tenure.cell, tenure.epoch);
                     return Err(Violation::new("answers", why));
                 };
                 held.swap_remove(place);
@@ -45,7 +47,8 @@ impl Check for Answers {
                     if let Some(tenure) = session.engine().tenure(cell, *now)
                         && !held.contains(&tenure)
                     {
-                        let why = format_args!("{cell} is held at epoch {}, which was never granted", tenure.epoch);
+                        let why =
+                            format_args!("{cell} is held at epoch {}, which was never granted", tenure.epoch);
                         return Err(Violation::new("answers", why));
                     }
                 }
@@ -66,9 +69,10 @@ fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> R
             held(cell).is_some_and(|tenure| tenure.epoch == *epoch)
         }
         (Call::Locate { .. }, Outcome::Located(Ok(Location::At { node, .. }))) => node != session.id(),
-        (Call::Release(tenure) | Call::Transfer { tenure, .. }, Outcome::Released(_) | Outcome::Transferred(_)) => {
-            held(&tenure.cell).as_ref() != Some(tenure) || is_refusal(outcome)
-        }
+        (
+            Call::Release(tenure) | Call::Transfer { tenure, .. },
+            Outcome::Released(_) | Outcome::Transferred(_),
+        ) => held(&tenure.cell).as_ref() != Some(tenure) || is_refusal(outcome),
         (Call::Claim { .. }, Outcome::Claimed(Err(_)))
         | (Call::Join, Outcome::Joined(_))
         | (Call::Leave, Outcome::Left)

@@ -36,12 +36,15 @@ impl Check for Fence {
 fn was_held(view: &View<'_>, node: &NodeId, cell: &CellId, epoch: Epoch, since: Moment) -> bool {
     let history = view.store.history(Key::owner(cell).as_str());
     let mut until = None;
-    history.iter().rev().take_while(|version| {
-        // A version counts until the next one came; what ended before the question does not count.
-        let is_recent = until.is_none_or(|until| until >= since);
-        until = Some(version.at);
-        is_recent
-    })
-    .filter_map(|version| version.owner.as_ref())
-    .any(|record| record.epoch == epoch && record.holder() == Holder::Node(node))
+    history
+        .iter()
+        .rev()
+        .take_while(|version| {
+            // A version counts until the next one came; what ended before the question does not count.
+            let is_recent = until.is_none_or(|until| until >= since);
+            until = Some(version.at);
+            is_recent
+        })
+        .filter_map(|version| version.owner.as_ref())
+        .any(|record| record.epoch == epoch && record.holder() == Holder::Node(node))
 }

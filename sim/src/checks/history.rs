@@ -18,6 +18,7 @@ pub struct History {
 }
 
 impl Check for History {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Some(actor) = view.actor else { return Ok(()) };
         match view.step {
@@ -29,8 +30,11 @@ impl Check for History {
                 Ok(())
             }
             Step::Acknowledged(ticket, tenure) => {
-                let Some(cell) = view.cells.iter().position(|cell| *cell == tenure.cell) else { return Ok(()) };
-                let Some(place) = self.open.iter().position(|open| (open.0, open.1) == (actor, *ticket)) else {
+                let Some(cell) = view.cells.iter().position(|cell| *cell == tenure.cell) else {
+                    return Ok(());
+                };
+                let Some(place) = self.open.iter().position(|open| (open.0, open.1) == (actor, *ticket))
+                else {
                     return Err(Violation::new("history", "acknowledged without having asked"));
                 };
                 let (_, _, floor) = self.open.swap_remove(place);

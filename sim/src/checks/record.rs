@@ -14,7 +14,8 @@ pub struct Record;
 
 impl Check for Record {
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let Step::Served { op: Op::Write(op), reply: Reply::Write(WriteReply::Applied { .. }), .. } = view.step
+        let Step::Served { op: Op::Write(op), reply: Reply::Write(WriteReply::Applied { .. }), .. } =
+            view.step
         else {
             return Ok(());
         };
@@ -48,7 +49,13 @@ fn judge(by: &NodeId, before: Option<&OwnerRecord>, after: &OwnerRecord) -> Resu
         Holder::OfferedTo(_) if !before.is_some_and(|before| before.holder() == Holder::Node(by)) => {
             Err("offered by somebody who does not hold it")
         }
-        Holder::OfferedTo(_) => if is_next { Ok(()) } else { Err("not the next epoch") },
+        Holder::OfferedTo(_) => {
+            if is_next {
+                Ok(())
+            } else {
+                Err("not the next epoch")
+            }
+        }
         Holder::Nobody => match before.map(OwnerRecord::holder) {
             Some(Holder::Node(node)) if node == by && Some(after.epoch) == same => Ok(()),
             Some(Holder::OfferedTo(_)) if Some(after.epoch) == same => Ok(()),

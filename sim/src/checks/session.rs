@@ -1,6 +1,8 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
-use tenure_core::{Call, Epoch, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord};
+use tenure_core::{
+    Call, Epoch, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord,
+};
 
 use super::{Check, Violation};
 use crate::node::Session;
@@ -25,6 +27,7 @@ struct Memory {
 }
 
 impl Check for Sessions {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
         if self.memories.len() <= actor {
@@ -36,7 +39,11 @@ impl Check for Sessions {
                 let cell = view.cells.iter().position(|cell| *cell == tenure.cell);
                 memory.granted.resize(view.cells.len(), None);
                 let highest = cell.and_then(|cell| memory.granted[cell].replace(tenure.epoch));
-                if highest >= Some(tenure.epoch) { Err("an epoch is granted a second time, or a lower one") } else { Ok(()) }
+                if highest >= Some(tenure.epoch) {
+                    Err("an epoch is granted a second time, or a lower one")
+                } else {
+                    Ok(())
+                }
             }
             Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
@@ -80,17 +87,20 @@ impl Memory {
         let lease = view.store.history(Key::lease(session.id()).as_str());
         let is_true = match cause {
             FenceCause::Expired | FenceCause::Credentials => self.authority.is_none_or(|until| until <= now),
-            FenceCause::LeaseFenced => lease.iter().any(|version| {
-                version.body.as_ref().is_some_and(|body| {
-                    LeaseRecord::parse(body).is_ok_and(|record| record.is_tombstone())
-                })
-            }),
+            // A tombstone or a placeholder: both name who put them there.
+            FenceCause::LeaseFenced => lease
+                .iter()
+                .filter_map(|version| version.body.as_ref())
+                .any(|body| LeaseRecord::parse(body).is_ok_and(|record| record.fenced_by.is_some())),
             FenceCause::LeaseRemoved => lease.iter().any(|version| version.body.is_none()),
+            // After a removal even an early write of its own may have landed once more.
             FenceCause::LeaseReplaced => {
-                lease.iter().any(|version| version.body.is_some() && version.by != view.actor)
+                lease.iter().any(|version| version.body.is_none() || version.by != view.actor)
             }
-            FenceCause::Internal | FenceCause::StoreUnfit => false,
+            FenceCause::Internal => false,
             FenceCause::Left => true,
+            // The simulated store is fit; a join that could not find that out may say so.
+            FenceCause::StoreUnfit => self.authority.is_none(),
         };
         if is_true { Ok(()) } else { Err("a session ended for a reason that is not so") }
     }
