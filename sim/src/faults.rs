@@ -57,6 +57,8 @@ pub struct Faults {
     pub lease_removed: Rate,
     /// Somebody removes an owner record behind the protocol's back.
     pub record_removed: Rate,
+    /// Somebody puts an earlier version of an owner record back.
+    pub record_restored: Rate,
 }
 
 /// What will happen to one request.

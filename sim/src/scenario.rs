@@ -58,7 +58,7 @@ pub enum Family {
     Silent,
     /// Somebody removes leases behind the protocol's back. G4 may take as long as the largest ttl.
     LeasesRemoved,
-    /// Somebody removes owner records behind the protocol's back, which G2 and the growth of epochs do not
+    /// Somebody removes owner records or puts old ones back, which G2 and the growth of epochs do not
     /// survive.
     RecordsRemoved,
 }
@@ -150,11 +150,18 @@ fn numbers(family: Family, choices: &mut impl Choices) -> (Config, Stamping) {
     }
     config.drift_permille = choices.one_of(&[10, 0, 50, 100]);
     // Half the worlds have no spare time for the application to stop: the rule itself must carry G2.
-    if family == Family::Edge || choices.number(2) == 1 {
+    if matches!(family, Family::Edge | Family::Silent) || choices.number(2) == 1 {
         config.margin_hold = ttl * config.drift_permille / 1000;
     }
-    config.attempt_timeout = ttl * choices.one_of(&[150, 50, 100]) / 1000;
-    config.poll /= choices.one_of(&[1, 4]);
+    let permille = if family == Family::Common { choices.one_of(&[150, 50, 100]) } else { 150 };
+    config.attempt_timeout = ttl * permille / 1000;
+    // Whoever looks often is there when the time has just come.
+    config.poll /= match family {
+        Family::Edge | Family::Silent => choices.one_of(&[16, 4]),
+        Family::Common | Family::Late | Family::LeasesRemoved | Family::RecordsRemoved => {
+            choices.one_of(&[1, 4])
+        }
+    };
     config.patience = ttl * choices.one_of(&[2, 1, 4]) / 2;
     let mut stamping = Stamping { page: choices.one_of(&[1000, 1, 2]), ..Stamping::HTTP };
     config.clock = if is_fine { StoreClock::FINE } else { StoreClock::HTTP };
@@ -193,7 +200,7 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
         wakes_early: rate(&[5]),
         short_pause: rate(&[10, 20]),
         long_pause: rate(&[5, 15]),
-        crash: rate(&[5, 15]),
+        crash: rate(&[10, 25]),
         jump: rate(&[10]),
         ..Faults::default()
     };
@@ -201,10 +208,11 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
     faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
     faults.every = ttl / 2;
     match family {
-        Family::Common | Family::Silent => {}
-        Family::Edge => {
-            faults.long_pause = Rate::percent(20);
-            faults.slowness = ttl / 6;
+        Family::Common => {}
+        Family::Edge | Family::Silent => {
+            faults.long_pause = Rate::percent(25);
+            faults.slow = Rate::percent(25);
+            faults.slowness = ttl / 7;
         }
         Family::Late => {
             faults.lands_late = Rate::percent(20);
@@ -212,7 +220,10 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
             faults.duplicated = Rate::percent(10);
         }
         Family::LeasesRemoved => faults.lease_removed = Rate::percent(20),
-        Family::RecordsRemoved => faults.record_removed = Rate::percent(20),
+        Family::RecordsRemoved => {
+            faults.record_removed = Rate::percent(10);
+            faults.record_restored = Rate::percent(20);
+        }
     }
     faults
 }

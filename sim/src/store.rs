@@ -106,6 +106,19 @@ impl Store {
         }
     }
 
+    /// Puts the version that was current `back` versions ago in its place again, byte for byte; tells whether
+    /// there is one and it had bytes.
+    pub fn restore_by_force(&mut self, key: &str, back: usize, at: Moment) -> bool {
+        let modified = self.stamp(at, 0);
+        let Some(versions) = self.objects.get_mut(key) else { return false };
+        let Some(old) = versions.iter().rev().nth(back).filter(|old| old.body.is_some()) else {
+            return false;
+        };
+        let restored = Version { at, by: None, modified, ..old.clone() };
+        versions.push(restored);
+        true
+    }
+
     /// Returns every version of an object, oldest first.
     pub fn history(&self, key: &str) -> &[Version] {
         self.objects.get(key).map_or(&[], Vec::as_slice)

@@ -79,6 +79,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Noticed(notice) => [9, discriminant(notice)],
         Step::Paused(pause) => [10, pause.as_nanos() as u64],
         Step::Removed(key) => [11, hash(key.as_bytes())],
+        Step::Restored(key) => [16, hash(key.as_bytes())],
         Step::Resumed => [12, 0],
         Step::Sent(op) => [13, op_words(op)],
         Step::Served { op, reply, is_late } => {
@@ -166,6 +167,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Noticed(notice) => write!(line, "-> {notice:?}"),
         Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
         Step::Removed(key) => write!(line, "somebody removes {key}"),
+        Step::Restored(key) => write!(line, "somebody restores an earlier {key}"),
         Step::Resumed => write!(line, "goes on"),
         Step::Sent(op) => write!(line, "-> {}", Request(op)),
         Step::Served { op, reply, is_late } => {
@@ -192,7 +194,8 @@ fn told(line: &mut String, event: &Event) -> fmt::Result {
     }
 }
 
-struct Request<'o>(&'o Op);
+/// A request in the trace's notation.
+pub(crate) struct Request<'o>(pub(crate) &'o Op);
 
 impl fmt::Display for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

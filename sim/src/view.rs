@@ -49,6 +49,8 @@ pub enum Step<'w> {
     Paused(Duration),
     /// Somebody removed this object behind the protocol's back.
     Removed(&'w str),
+    /// Somebody put back an earlier version of this object.
+    Restored(&'w str),
     /// The process goes on.
     Resumed,
     /// The engine sent a request.

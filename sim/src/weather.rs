@@ -45,7 +45,7 @@ impl<C: Choices> World<'_, C> {
             self.machines[machine].clock.jump(by);
             self.emit(None, &Step::Jumped(machine, by))?;
         }
-        self.remove_something()?;
+        self.meddle()?;
         let Some(session) = self.machines[machine].session else { return Ok(()) };
         if self.machines[machine].is_paused {
             return Ok(());
@@ -69,25 +69,36 @@ impl<C: Choices> World<'_, C> {
         Ok(())
     }
 
-    fn remove_something(&mut self) -> Result<(), Violation> {
-        let rates = [
-            (self.scenario.faults.lease_removed, Key::LEASES),
-            (self.scenario.faults.record_removed, Key::OWNERS),
-        ];
-        for (rate, prefix) in rates {
-            if !self.choices.happens(rate) {
-                continue;
+    /// Lets somebody meddle with the store by hand.
+    fn meddle(&mut self) -> Result<(), Violation> {
+        if self.choices.happens(self.scenario.faults.lease_removed)
+            && let Some(key) = self.some_key(Key::LEASES)
+        {
+            self.store.remove_by_force(&key, self.at);
+            self.emit(None, &Step::Removed(&key))?;
+        }
+        if self.choices.happens(self.scenario.faults.record_removed)
+            && let Some(key) = self.some_key(Key::OWNERS)
+        {
+            self.store.remove_by_force(&key, self.at);
+            self.emit(None, &Step::Removed(&key))?;
+        }
+        if self.choices.happens(self.scenario.faults.record_restored)
+            && let Some(key) = self.some_key(Key::OWNERS)
+        {
+            let recent = self.store.history(&key).len().min(4);
+            let back = self.choices.number(recent);
+            if self.store.restore_by_force(&key, back, self.at) {
+                self.emit(None, &Step::Restored(&key))?;
             }
-            let keys: Vec<String> =
-                self.store.keys().filter(|key| key.starts_with(prefix)).map(ToOwned::to_owned).collect();
-            if keys.is_empty() {
-                continue;
-            }
-            let key = &keys[self.choices.number(keys.len())];
-            self.store.remove_by_force(key, self.at);
-            self.emit(None, &Step::Removed(key))?;
         }
         Ok(())
+    }
+
+    fn some_key(&mut self, prefix: &str) -> Option<String> {
+        let keys: Vec<&str> = self.store.keys().filter(|key| key.starts_with(prefix)).collect();
+        let place = self.choices.number(keys.len());
+        keys.get(place).map(|key| (*key).to_owned())
     }
 
     fn crash(&mut self, session: usize, dead_for: Duration) -> Result<(), Violation> {
@@ -142,6 +153,11 @@ impl<C: Choices> World<'_, C> {
 
     /// Ends the storm.
     pub(crate) fn heal(&mut self) -> Result<(), Violation> {
+        if self.scenario.family == Family::RecordsRemoved {
+            // A cell whose record went back may rightly be refused for ever.
+            self.end();
+            return Ok(());
+        }
         self.scenario.faults =
             Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
         for session in self.running().collect::<Vec<_>>() {

@@ -6,6 +6,7 @@ use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
 
 use super::{Check, Violation};
 use crate::node::Session;
+use crate::trace::Request;
 use crate::view::{Step, View};
 
 /// Looks at each request before it leaves.
@@ -27,7 +28,7 @@ impl Check for Writes {
             Op::Write(op) if op.key.as_str().starts_with(Key::LEASES) => other_lease(op),
             Op::List(_) | Op::Read(_) | Op::Write(_) => Ok(()),
         };
-        found.map_err(|why| Violation::new("G5", format_args!("{why}: {op:?}")))
+        found.map_err(|why| Violation::new("G5", format_args!("{why}: {}", Request(op))))
     }
 }
 
