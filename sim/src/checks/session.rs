@@ -1,8 +1,6 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
-use tenure_core::{
-    Call, Epoch, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord,
-};
+use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure};
 
 use super::{Check, Violation};
 use crate::node::Session;
@@ -22,8 +20,16 @@ struct Memory {
     has_left: bool,
     /// The latest end of authority it told its application.
     authority: Option<Instant>,
-    /// For each cell, the highest epoch it was granted.
-    granted: Vec<Option<Epoch>>,
+    /// Every claim it was granted.
+    grants: Vec<Grant>,
+}
+
+#[derive(Clone, Debug)]
+struct Grant {
+    tenure: Tenure,
+    /// The record that the claim made.
+    record: OwnerRecord,
+    is_over: bool,
 }
 
 impl Check for Sessions {
@@ -35,19 +41,14 @@ impl Check for Sessions {
         }
         let memory = &mut self.memories[actor];
         let found = match view.step {
-            Step::Done { call: Call::Claim { .. }, outcome: Outcome::Claimed(Ok(tenure)), .. } => {
-                let cell = view.cells.iter().position(|cell| *cell == tenure.cell);
-                memory.granted.resize(view.cells.len(), None);
-                let highest = cell.and_then(|cell| memory.granted[cell].replace(tenure.epoch));
-                if highest >= Some(tenure.epoch) {
-                    Err("an epoch is granted a second time, or a lower one")
-                } else {
-                    Ok(())
-                }
-            }
+            Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
             Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
                 memory.authority = Some(*until);
+                Ok(())
+            }
+            Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
+                memory.over(tenure);
                 Ok(())
             }
             Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
@@ -59,6 +60,31 @@ impl Check for Sessions {
 }
 
 impl Memory {
+    /// Once the tenure of a claim is over it takes a new claim, at an epoch no lower.
+    fn granted(&mut self, view: &View<'_>, session: &Session, tenure: &Tenure) -> Result<(), &'static str> {
+        let is_ours = |record: &&OwnerRecord| {
+            record.epoch == tenure.epoch && record.holder() == Holder::Node(session.id())
+        };
+        let history = view.store.history(Key::owner(&tenure.cell).as_str());
+        // That there is a record at all is G3's concern.
+        let record = history.iter().rev().filter_map(|version| version.owner.as_ref()).find(is_ours);
+        let Some(record) = record.cloned() else { return Ok(()) };
+        for earlier in self.grants.iter().filter(|grant| grant.tenure.cell == tenure.cell) {
+            if earlier.tenure.epoch > tenure.epoch {
+                return Err("an epoch is granted after a higher one");
+            }
+            if earlier.is_over && earlier.record.write == record.write {
+                return Err("a claim is granted again after its tenure was over");
+            }
+        }
+        self.grants.push(Grant { tenure: tenure.clone(), record, is_over: false });
+        Ok(())
+    }
+
+    fn over(&mut self, tenure: &Tenure) {
+        self.grants.iter_mut().filter(|grant| grant.tenure == *tenure).for_each(|grant| grant.is_over = true);
+    }
+
     fn handled(
         &self,
         view: &View<'_>,
