@@ -75,6 +75,8 @@ pub(crate) struct Cell {
     conflicts: u32,
     /// Reads failed in a row.
     failures: u32,
+    /// Whether the last read of this claim showed an epoch below one already seen.
+    has_regressed: bool,
 }
 
 /// One caller's claim.
@@ -195,8 +197,8 @@ impl Cells {
         self.with(id, with, |cell, ctx| cell.on_write(attempt, reply, ctx));
     }
 
-    pub(crate) fn on_verdict(&mut self, id: &CellId, verdict: Verdict, with: With<'_>) {
-        self.with(id, with, |cell, ctx| cell.on_verdict(verdict, ctx));
+    pub(crate) fn on_verdict(&mut self, id: &CellId, node: &NodeId, verdict: Verdict, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
     }
 
     /// Does what is due for one cell, if anything is.
