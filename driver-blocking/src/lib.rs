@@ -9,6 +9,7 @@ mod driver;
 mod entropy;
 mod file;
 mod node;
+pub mod ownership;
 mod pool;
 mod store;
 mod wait;

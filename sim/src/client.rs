@@ -68,11 +68,10 @@ pub(crate) enum Reaction {
 }
 
 /// What an application is inclined to do.
-#[derive(Debug)]
-pub(crate) struct Mood<'w> {
+pub(crate) struct Mood<'w, F> {
     pub(crate) cells: &'w [CellId],
-    /// Nodes a cell could be handed to.
-    pub(crate) others: &'w [NodeId],
+    /// Lists the nodes a cell could be handed to.
+    pub(crate) others: &'w F,
     pub(crate) ttl: Duration,
     pub(crate) loyalty: Rate,
 }
@@ -83,11 +82,11 @@ impl Client {
     }
 
     /// Decides what to do while the world is rough.
-    pub(crate) fn roam(
+    pub(crate) fn roam<'w, I: Iterator<Item = &'w NodeId>>(
         &self,
         engine: &Engine,
         now: Now,
-        mood: &Mood<'_>,
+        mood: &Mood<'_, impl Fn() -> I>,
         choices: &mut impl Choices,
     ) -> Option<Intent> {
         if self.phase != Phase::Joined {
@@ -119,21 +118,21 @@ impl Client {
             // It has noticed that its authority is over, and does nothing in this cell's name.
             (Some(tenure), None) if engine.tenure(&cell, now).as_ref() != Some(tenure) => None,
             (Some(tenure), None) if choices.happens(mood.loyalty) => ask(Call::Verify(tenure.clone())),
-            (Some(tenure), None) => match choices.number(mood.others.len() + 1) {
-                0 => ask(Call::Release(tenure.clone())),
-                other => {
-                    let to = mood.others[other - 1].clone();
-                    ask(Call::Transfer { tenure: tenure.clone(), to })
+            (Some(tenure), None) => {
+                let other = choices.number((mood.others)().count() + 1).checked_sub(1);
+                match other.and_then(|other| (mood.others)().nth(other)) {
+                    Some(to) => ask(Call::Transfer { tenure: tenure.clone(), to: to.clone() }),
+                    None => ask(Call::Release(tenure.clone())),
                 }
-            },
+            }
         }
     }
 
     /// Decides what to do once the world is calm: to have the wanted cells and keep them, and only them.
-    pub(crate) fn settle(
+    pub(crate) fn settle<F>(
         &self,
         wanted: impl Fn(usize) -> bool,
-        mood: &Mood<'_>,
+        mood: &Mood<'_, F>,
         choices: &mut impl Choices,
     ) -> Option<Intent> {
         if self.phase != Phase::Joined {

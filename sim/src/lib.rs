@@ -25,6 +25,7 @@ pub mod checks;
 mod choices;
 mod client;
 mod clock;
+pub mod conformance;
 mod faults;
 mod node;
 mod queue;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use tenure_core::{Deadline, Engine, Instant, NodeId, Now};
+use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
@@ -16,6 +16,7 @@ use crate::queue::Occasion;
 pub struct Session {
     pub(crate) machine: usize,
     pub(crate) engine: Engine,
+    pub(crate) lease_key: Key,
     pub(crate) client: Client,
     pub(crate) is_running: bool,
 }
@@ -29,6 +30,11 @@ impl Session {
     /// Returns the id its records carry.
     pub fn id(&self) -> &NodeId {
         self.engine.node()
+    }
+
+    /// Returns the key of its lease.
+    pub const fn lease_key(&self) -> &Key {
+        &self.lease_key
     }
 
     /// Returns the engine; that of a process that has died stands as it was.

@@ -212,7 +212,10 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
         Family::Edge | Family::Silent => {
             faults.long_pause = Rate::percent(25);
             faults.slow = Rate::percent(25);
+            faults.dated_late = Rate::percent(20);
             faults.slowness = ttl / 7;
+            faults.lands_late = Rate::percent(15);
+            faults.lateness = ttl / 4;
         }
         Family::Late => {
             faults.lands_late = Rate::percent(20);

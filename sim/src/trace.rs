@@ -83,7 +83,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Resumed => [12, 0],
         Step::Sent(op) => [13, op_words(op)],
         Step::Served { op, reply, is_late } => {
-            [14 | u64::from(*is_late) << 8, op_words(op).rotate_left(17) ^ reply_word(reply)]
+            [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
         }
         Step::Started => [15, 0],
     }
@@ -103,11 +103,21 @@ fn told_words(event: &Event) -> [u64; 2] {
 }
 
 fn op_words(op: &Op) -> u64 {
+    let what = match op {
+        Op::List(op) => hash(op.prefix.as_bytes()),
+        Op::Read(op) => hash(op.key.as_str().as_bytes()),
+        Op::Remove(op) => hash(op.key.as_str().as_bytes()),
+        Op::Write(op) => hash(&op.body),
+    };
+    op_number(op) ^ what << 20
+}
+
+fn op_number(op: &Op) -> u64 {
     match op {
-        Op::List(op) => op.id.get() << 2 | hash(op.prefix.as_bytes()) << 20,
-        Op::Read(op) => op.id.get() << 2 | 1 | hash(op.key.as_str().as_bytes()) << 20,
-        Op::Remove(op) => op.id.get() << 2 | 2 | hash(op.key.as_str().as_bytes()) << 20,
-        Op::Write(op) => op.id.get() << 2 | 3 | hash(&op.body) << 20,
+        Op::List(op) => op.id.get() << 2,
+        Op::Read(op) => op.id.get() << 2 | 1,
+        Op::Remove(op) => op.id.get() << 2 | 2,
+        Op::Write(op) => op.id.get() << 2 | 3,
     }
 }
 

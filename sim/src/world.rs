@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Call, CellId, Command, Engine, Event, NodeId, Notice, Op, Outcome, SessionId, Ticket};
+use tenure_core::{Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Ticket};
 
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
@@ -191,7 +191,8 @@ impl<'c, C: Choices> World<'c, C> {
         let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
             .expect("the configuration was checked when the world began");
         let client = Client::new(self.cells.len());
-        self.sessions.push(Session { machine, engine, client, is_running: true });
+        let lease_key = Key::lease(engine.node());
+        self.sessions.push(Session { machine, engine, lease_key, client, is_running: true });
         self.machines[machine].session = Some(number);
         self.emit(Some(number), &Step::Started)?;
         self.tick(number)
@@ -213,11 +214,11 @@ impl<'c, C: Choices> World<'c, C> {
         };
         self.queue.plan(self.at.after(pause), Occasion::Tick { session });
         let now = self.machines[machine].now(self.at);
-        let others: Vec<NodeId> = self
-            .running()
-            .filter(|&other| other != session)
-            .map(|other| self.sessions[other].id().clone())
-            .collect();
+        let (machines, sessions) = (&self.machines, &self.sessions);
+        let others = || {
+            let running = machines.iter().filter_map(|machine| machine.session);
+            running.filter(|&other| other != session).map(|other| sessions[other].id())
+        };
         let mood = Mood { cells: &self.cells, others: &others, ttl, loyalty: self.scenario.loyalty };
         let Session { client, engine, .. } = &self.sessions[session];
         let intent = match &self.calm {

@@ -110,7 +110,7 @@ impl Memory {
             return Err("a session ended twice");
         }
         let now = view.now(session).mono;
-        let lease = view.store.history(Key::lease(session.id()).as_str());
+        let lease = view.store.history(session.lease_key().as_str());
         let is_true = match cause {
             FenceCause::Expired | FenceCause::Credentials => self.authority.is_none_or(|until| until <= now),
             // A tombstone or a placeholder: both name who put them there.
@@ -136,7 +136,7 @@ impl Memory {
         let Op::Write(write) = op else {
             return if self.has_left { Err("a session removes something after it has left") } else { Ok(()) };
         };
-        let is_own_lease = write.key == Key::lease(session.id());
+        let is_own_lease = write.key == *session.lease_key();
         let is_tombstone =
             is_own_lease && LeaseRecord::parse(&write.body).is_ok_and(|record| record.is_tombstone());
         match self.fenced {
@@ -152,10 +152,12 @@ impl Memory {
                 return Err("a session leaves while it holds a cell");
             }
         }
-        let claims = OwnerRecord::parse(&write.body)
-            .is_ok_and(|record| matches!(record.holder(), Holder::Node(node) if node == session.id()));
+        let claims = |body: &[u8]| {
+            OwnerRecord::parse(body)
+                .is_ok_and(|record| matches!(record.holder(), Holder::Node(node) if node == session.id()))
+        };
         let is_over = self.authority.is_some_and(|until| until <= view.now(session).mono);
-        if write.key.as_str().starts_with(Key::OWNERS) && claims && is_over {
+        if is_over && write.key.as_str().starts_with(Key::OWNERS) && claims(&write.body) {
             return Err("a claim is sent after authority has ended");
         }
         Ok(())

@@ -23,7 +23,7 @@ impl Check for Writes {
         };
         let found = match op {
             Op::Remove(op) => remove(view, op.key.as_str()),
-            Op::Write(op) if op.key == Key::lease(session.id()) => self.own_lease(actor, op),
+            Op::Write(op) if op.key == *session.lease_key() => self.own_lease(actor, op),
             Op::Write(op) if op.key.as_str().starts_with(Key::OWNERS) => owner(view, session, op),
             Op::Write(op) if op.key.as_str().starts_with(Key::LEASES) => other_lease(op),
             Op::List(_) | Op::Read(_) | Op::Write(_) => Ok(()),
@@ -56,7 +56,7 @@ fn remove(view: &View<'_>, key: &str) -> Result<(), &'static str> {
 
 fn owner(view: &View<'_>, session: &Session, op: &WriteOp) -> Result<(), &'static str> {
     let record = OwnerRecord::parse(&op.body).map_err(|_| "an owner record that cannot be parsed")?;
-    if view.store.history(Key::lease(session.id()).as_str()).is_empty() {
+    if view.store.history(session.lease_key().as_str()).is_empty() {
         return Err("a node writes a cell before it ever had a lease");
     }
     let is_first = record.epoch.get() == 1 && matches!(record.holder(), Holder::Node(_));
