@@ -9,10 +9,11 @@ mod driver;
 mod entropy;
 mod file;
 mod node;
-pub mod ownership;
 mod pool;
 mod store;
 mod wait;
+
+pub mod ownership;
 
 #[doc(hidden)]
 pub mod clock;

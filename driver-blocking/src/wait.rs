@@ -1,11 +1,11 @@
-//! Waiting for a bounded time, on a clock that advances while the machine is suspended.
+//! Waiting for a bounded time.
 
 use core::time::Duration;
 use std::thread;
 
 use tenure_core::Instant;
 
-use crate::clock;
+use crate::clock::mono;
 
 /// The instant at which an operation gives up.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +14,12 @@ pub(crate) struct Deadline(Instant);
 impl Deadline {
     /// Starts now and ends after `timeout`.
     pub(crate) fn after(timeout: Duration) -> Self {
-        Self(clock::mono().after(timeout))
+        Self(mono().after(timeout))
     }
 
     /// Returns the time left, zero once the deadline has passed.
     pub(crate) fn left(self) -> Duration {
-        self.0.since(clock::mono())
+        self.0.since(mono())
     }
 
     /// Tells whether there is no time left.
