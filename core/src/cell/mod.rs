@@ -75,8 +75,6 @@ pub(crate) struct Cell {
     conflicts: u32,
     /// Reads failed in a row.
     failures: u32,
-    /// Whether the last read of this claim showed an epoch below one already seen.
-    has_regressed: bool,
 }
 
 /// One caller's claim.
@@ -117,6 +115,8 @@ enum State {
     Reading {
         id: ReadId,
         seen: Option<Seen>,
+        /// The highest epoch known when the read was issued.
+        floor: Option<Epoch>,
     },
     Waiting {
         at: Instant,
