@@ -6,16 +6,28 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod backoff;
+mod cell;
 mod config;
 mod defects;
 mod engine;
+mod env;
 mod error;
 mod event;
+mod fleet;
 mod id;
+mod judge;
+mod lease;
+mod locate;
+mod lru;
+mod memory;
 mod name;
+mod peer;
+mod probe;
 mod record;
 mod store;
 mod time;
+mod write;
 
 pub use config::{Config, ConfigError, StoreClock, TTL_MAX};
 #[doc(hidden)]

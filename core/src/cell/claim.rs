@@ -1,0 +1,335 @@
+//! How a cell is won: read the record, judge its holder, compare and swap, settle, and grant only while the
+//! lease is held.
+
+use core::mem;
+use core::time::Duration;
+
+use super::{Cell, Ctx, Seen, State, Want};
+use crate::defects::Defect;
+use crate::error::{BadRecord, ClaimError, HeldBy};
+use crate::event::{Outcome, Ticket};
+use crate::id::{ETag, Epoch, NodeId};
+use crate::peer::{Asker, Verdict};
+use crate::record::{Holder, OwnerRecord};
+use crate::store::{Fault, FaultKind, Guard, Key, ReadReply};
+use crate::write::{Current, Fate, Order, Write};
+
+/// How many races one claim may lose before its caller is told.
+const CONFLICTS_MAX: u32 = 16;
+
+/// How often the store may contradict itself about one write before the caller is told.
+const CONTRADICTIONS_MAX: u32 = 5;
+
+impl Cell {
+    /// Takes a caller's wish to own the cell.
+    pub(super) fn claim(&mut self, ticket: Ticket, wait: Duration, ctx: &mut Ctx<'_>) {
+        if let State::Held { epoch, .. } = self.state {
+            let tenure = ctx.tenure(epoch);
+            ctx.env.done(ticket, Outcome::Claimed(Ok(tenure)));
+            return;
+        }
+        let until = ctx.env.mono().after(wait);
+        let give_up = until.after(ctx.env.config.patience);
+        self.wants.push(Want { ticket, until, waits: !wait.is_zero(), give_up });
+        ctx.claims.insert(ticket, ctx.id.clone());
+        match &mut self.state {
+            State::Idle => self.begin(ctx),
+            // A caller who does not wait wants to know now.
+            State::Waiting { at, .. } => *at = ctx.env.mono(),
+            State::Claiming { .. }
+            | State::Giving(_)
+            | State::Held { .. }
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. } => {}
+        }
+    }
+
+    /// Starts a claim from nothing: from our own last release if that is what we know, else by a read.
+    pub(super) fn begin(&mut self, ctx: &mut Ctx<'_>) {
+        self.conflicts = 0;
+        self.failures = 0;
+        self.has_regressed = false;
+        match ctx.memory.take_release(ctx.id) {
+            Some((epoch, etag)) => self.take(epoch.next(), Guard::Match(etag), ctx),
+            None => self.read(None, ctx),
+        }
+    }
+
+    pub(super) fn read(&mut self, seen: Option<Seen>, ctx: &mut Ctx<'_>) {
+        let unless = seen.as_ref().map(|seen| seen.etag.clone());
+        let id = ctx.env.read(ctx.target(), Key::owner(ctx.id), unless);
+        self.state = State::Reading { id, seen };
+    }
+
+    /// Takes the answer to a claim's read.
+    pub(super) fn on_record(&mut self, reply: ReadReply, ctx: &mut Ctx<'_>) {
+        let State::Reading { seen, .. } = mem::take(&mut self.state) else { return };
+        let fault = match (reply, seen) {
+            (ReadReply::Found { etag, body, .. }, _) => {
+                return self.look(Current::Version { etag, body }, ctx);
+            }
+            (ReadReply::Missing, _) => return self.look(Current::Missing, ctx),
+            (ReadReply::Unchanged(_), Some(seen)) => return self.judge(seen, ctx),
+            (ReadReply::Unchanged(_), None) => {
+                Fault::new(FaultKind::Malformed, "304 to an unconditional read")
+            }
+            (ReadReply::Failed(fault), _) => fault,
+            (ReadReply::Throttled { .. }, _) => Fault::new(FaultKind::Throttled, "cells/"),
+        };
+        self.failed(fault, ctx);
+    }
+
+    /// Decides what follows from the record as it is.
+    fn look(&mut self, current: Current, ctx: &mut Ctx<'_>) {
+        self.failures = 0;
+        let seen = ctx.memory.epoch(ctx.id).filter(|_| !ctx.env.has(Defect::GrantRegressed));
+        let (etag, body) = match (current, seen) {
+            (Current::Missing, None) => return self.take(Some(Epoch::FIRST), Guard::Absent, ctx),
+            (Current::Missing, Some(seen)) => return self.regressed(seen, None, ctx),
+            (Current::Version { etag, body }, _) => (etag, body),
+        };
+        let record = match OwnerRecord::parse(&body) {
+            Ok(record) => record,
+            Err(why) => {
+                let bad = BadRecord::Corrupt { key: Key::owner(ctx.id), etag, why: alloc::format!("{why}") };
+                return self.fail(ctx, |_, _| ClaimError::Bad(bad.clone()));
+            }
+        };
+        if let Some(seen) = seen.filter(|seen| record.epoch < *seen) {
+            return self.regressed(seen, Some(record.epoch), ctx);
+        }
+        ctx.memory.note(ctx.id, record.epoch);
+        let next = record.epoch.next();
+        match record.holder() {
+            Holder::Nobody => self.take(next, Guard::Match(etag), ctx),
+            Holder::OfferedTo(node) if *node == ctx.env.node => {
+                self.take(Some(record.epoch), Guard::Match(etag), ctx);
+            }
+            Holder::OfferedTo(_) => self.take(next, Guard::Match(etag), ctx),
+            Holder::Node(node) if *node == ctx.env.node => {
+                if ctx.env.has(Defect::GrantStaleOwn) && ctx.may_grant() {
+                    let seq = record.write.as_ref().map_or(0, |write| write.seq);
+                    return self.grant(record.epoch, etag, seq, ctx);
+                }
+                // A late write of ours landed: ours in name, held by nobody.
+                self.take(next, Guard::Match(etag), ctx);
+            }
+            Holder::Node(node) => {
+                let seen = Seen { etag, node: node.clone(), epoch: record.epoch };
+                self.judge(seen, ctx);
+            }
+        }
+    }
+
+    /// The record is older than one seen before. A look-up may have overtaken this claim's read, so only a
+    /// read that was issued since can say that the record itself went back.
+    fn regressed(&mut self, seen: Epoch, found: Option<Epoch>, ctx: &mut Ctx<'_>) {
+        if !mem::replace(&mut self.has_regressed, true) {
+            return self.read(None, ctx);
+        }
+        let key = Key::owner(ctx.id);
+        self.fail(ctx, |_, _| ClaimError::Bad(BadRecord::Regressed { key: key.clone(), seen, found }));
+    }
+
+    fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {
+        let verdict = ctx.peers.ask(&seen.node, Asker::Cell(ctx.id.clone()), ctx.env);
+        let node = seen.node.clone();
+        self.state = State::Judging(seen);
+        if let Some(verdict) = verdict {
+            self.on_verdict(&node, verdict, ctx);
+        }
+    }
+
+    /// Takes the verdict on `node`. An earlier claim of this cell may have asked about another node than the
+    /// one that holds it now, whose death says nothing about the holder.
+    pub(super) fn on_verdict(&mut self, node: &NodeId, verdict: Verdict, ctx: &mut Ctx<'_>) {
+        if !matches!(&self.state, State::Judging(seen) if seen.node == *node) {
+            return;
+        }
+        let State::Judging(seen) = mem::take(&mut self.state) else { return };
+        match verdict {
+            Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
+            Verdict::Failed(fault) => self.failed(fault, ctx),
+            Verdict::Live { addr, .. } => {
+                let by = HeldBy { node: seen.node.clone(), addr, epoch: seen.epoch };
+                let poll = ctx.env.config.poll;
+                let at = ctx.env.mono().after(ctx.env.rng.jitter(poll * 9 / 10, 100));
+                self.conflicts = 0;
+                self.state = State::Waiting { at, seen, by };
+                self.give_up_on_time(ctx);
+            }
+        }
+    }
+
+    /// Sends the compare-and-swap that makes the cell ours.
+    fn take(&mut self, epoch: Option<Epoch>, guard: Guard, ctx: &mut Ctx<'_>) {
+        if self.wants.is_empty() || !ctx.may_grant() {
+            // Nobody waits any more, or nothing could be granted: do not even ask for it.
+            self.state = State::Idle;
+            return self.fail(ctx, |_, _| ClaimError::Leaving);
+        }
+        let Some(epoch) = epoch else {
+            let key = Key::owner(ctx.id);
+            return self.fail(ctx, |_, _| ClaimError::Bad(BadRecord::Exhausted { key: key.clone() }));
+        };
+        let write = ctx.env.write_id();
+        let seq = write.seq;
+        let record = OwnerRecord { node: Some(ctx.env.node.clone()), epoch, write: Some(write) };
+        let order = Order {
+            target: ctx.target(),
+            key: Key::owner(ctx.id),
+            guard,
+            body: record.to_bytes().into(),
+            urgent: None,
+        };
+        self.state = State::Claiming { write: Write::start(order, ctx.env), epoch, seq };
+    }
+
+    /// Applies the fate of the claim's write.
+    pub(super) fn settle_claim(&mut self, fate: Fate, ctx: &mut Ctx<'_>) {
+        let State::Claiming { write, epoch, seq } = mem::take(&mut self.state) else { return };
+        match fate {
+            Fate::Applied { etag, .. } => {
+                ctx.memory.note(ctx.id, epoch);
+                if self.wants.is_empty() || !ctx.may_grant() {
+                    self.answer_wants(ctx, |_, _| ClaimError::Leaving);
+                    self.give(epoch, etag, ctx);
+                } else {
+                    self.grant(epoch, etag, seq, ctx);
+                }
+            }
+            Fate::Lost(_) if self.wants.is_empty() => {}
+            Fate::Lost(current) => {
+                self.conflicts += 1;
+                if self.conflicts > CONFLICTS_MAX {
+                    let conflicts = self.conflicts;
+                    self.fail(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });
+                } else if self.conflicts > 2 {
+                    self.state = State::Pausing { at: ctx.env.backoff(self.conflicts - 2), fault: None };
+                } else {
+                    self.look(current, ctx);
+                }
+            }
+            Fate::Pending => {
+                let conflicts = write.conflicts;
+                let is_harmless = write.is_harmless();
+                let is_inconsistent = write.contradictions > CONTRADICTIONS_MAX;
+                self.state = State::Claiming { write, epoch, seq };
+                if is_inconsistent {
+                    let key = Key::owner(ctx.id);
+                    let why = "it rejects a write whose guard holds";
+                    self.answer_wants(ctx, |_, _| ClaimError::Inconsistent { key: key.clone(), why });
+                } else if conflicts > CONFLICTS_MAX {
+                    self.answer_wants(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });
+                }
+                if self.wants.is_empty() && is_harmless {
+                    self.state = State::Idle;
+                }
+            }
+            Fate::Refused(fault) => self.fail(ctx, |_, _| ClaimError::Store(fault.clone())),
+        }
+    }
+
+    fn grant(&mut self, epoch: Epoch, etag: ETag, seq: u64, ctx: &mut Ctx<'_>) {
+        self.conflicts = 0;
+        self.state = State::Held { epoch, etag, seq, verify: None };
+        for want in mem::take(&mut self.wants) {
+            ctx.claims.remove(&want.ticket);
+            let tenure = ctx.tenure(epoch);
+            ctx.env.done(want.ticket, Outcome::Claimed(Ok(tenure)));
+        }
+    }
+
+    /// A read failed: look again soon. The callers' own deadlines bound how long.
+    fn failed(&mut self, fault: Fault, ctx: &mut Ctx<'_>) {
+        if self.wants.is_empty() {
+            self.state = State::Idle;
+            return;
+        }
+        if matches!(fault.kind, FaultKind::Config | FaultKind::Denied) {
+            return self.fail(ctx, |_, _| ClaimError::Store(fault.clone()));
+        }
+        self.failures += 1;
+        let mut at = ctx.env.backoff(self.failures);
+        if fault.kind == FaultKind::Throttled {
+            at = at.max(ctx.env.mono().after(Duration::from_secs(1)));
+        }
+        self.state = State::Pausing { at, fault: Some(fault) };
+    }
+
+    /// Answers every caller with an error and forgets the cell; no write of ours is on its way.
+    fn fail(&mut self, ctx: &mut Ctx<'_>, error: impl FnMut(&crate::CellId, &Want) -> ClaimError) {
+        self.state = State::Idle;
+        self.answer_wants(ctx, error);
+    }
+
+    pub(super) fn answer_wants(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        mut error: impl FnMut(&crate::CellId, &Want) -> ClaimError,
+    ) {
+        for want in mem::take(&mut self.wants) {
+            ctx.claims.remove(&want.ticket);
+            let error = error(ctx.id, &want);
+            ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
+        }
+        self.forget_if_unwanted();
+    }
+
+    /// Answers the callers whose time is over.
+    pub(super) fn give_up_on_time(&mut self, ctx: &mut Ctx<'_>) {
+        let now = ctx.env.mono();
+        let mut kept = mem::take(&mut self.wants);
+        kept.retain(|want| {
+            let error = match &self.state {
+                State::Waiting { by, .. } if now >= want.until => {
+                    let cell = ctx.id.clone();
+                    if want.waits {
+                        ClaimError::Timeout(cell, Some(by.clone()))
+                    } else {
+                        ClaimError::Held(cell, by.clone())
+                    }
+                }
+                _ if now < want.give_up => return true,
+                State::Claiming { write, .. } => ClaimError::Store(write.fault()),
+                State::Pausing { fault: Some(fault), .. } => ClaimError::Store(fault.clone()),
+                State::Pausing { fault: None, .. } => {
+                    ClaimError::Contended { cell: ctx.id.clone(), conflicts: self.conflicts }
+                }
+                State::Giving(_)
+                | State::Held { .. }
+                | State::Idle
+                | State::Judging(_)
+                | State::Reading { .. }
+                | State::Waiting { .. } => {
+                    ClaimError::Store(Fault::new(FaultKind::TimedOut, Key::owner(ctx.id).as_str()))
+                }
+            };
+            ctx.claims.remove(&want.ticket);
+            ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
+            false
+        });
+        self.wants = kept;
+        self.forget_if_unwanted();
+    }
+
+    pub(super) fn cancel(&mut self, ticket: Ticket) {
+        self.wants.retain(|want| want.ticket != ticket);
+        self.forget_if_unwanted();
+    }
+
+    /// Drops what only served callers who are gone. A write on its way goes on until it is settled.
+    fn forget_if_unwanted(&mut self) {
+        if !self.wants.is_empty() {
+            return;
+        }
+        match &self.state {
+            State::Judging(_) | State::Pausing { .. } | State::Reading { .. } | State::Waiting { .. } => {
+                self.state = State::Idle;
+            }
+            State::Claiming { write, .. } if write.is_harmless() => self.state = State::Idle,
+            State::Claiming { .. } | State::Giving(_) | State::Held { .. } | State::Idle => {}
+        }
+    }
+}

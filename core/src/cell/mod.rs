@@ -1,0 +1,411 @@
+//! One cell on this node: claiming it, holding it, giving it back. At most one operation in flight.
+//!
+//! ```text
+//!   claim -> Reading <---------------- Waiting (the holder lives)
+//!               |  ^ \                    ^
+//!               |  |  Judging ------------+
+//!               |  |     | dead
+//!               v  |     v
+//!             Claiming ----- applied, wanted, lease held ------> Held
+//!               |  lost: look at what won                          | release, transfer, leave
+//!               +--- applied, but nobody wants it -----------> Giving ---> (forgotten)
+//! ```
+//!
+//! `claim.rs` decides how a cell is won, `held.rs` what verify says, `give.rs` how it is given up.
+
+mod claim;
+mod give;
+mod held;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::mem;
+
+use crate::defects::Defect;
+use crate::env::{Env, Target};
+use crate::error::{ClaimError, FenceCause, HeldBy, ReleaseError, TransferError, VerifyError};
+use crate::event::{Notice, Outcome, Tenure, Ticket};
+use crate::id::{CellId, ETag, Epoch, NodeId};
+use crate::memory::Memory;
+use crate::peer::{Peers, Verdict};
+use crate::store::{AttemptId, Fault, ReadId, ReadReply, WriteReply};
+use crate::time::{Deadline, Instant, Timer};
+use crate::write::Write;
+
+use give::Giving;
+use held::Verify;
+
+/// Every cell this node works on.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells {
+    map: BTreeMap<CellId, Cell>,
+    deadlines: BTreeSet<(Instant, CellId)>,
+    /// Which claim waits for which cell, so that a caller can stop listening.
+    claims: BTreeMap<Ticket, CellId>,
+    pub(crate) memory: Memory,
+    /// How many cells are being given up at the moment.
+    giving: usize,
+}
+
+/// What a transition may use besides the cell itself.
+pub(crate) struct Ctx<'e> {
+    pub(crate) id: &'e CellId,
+    pub(crate) env: &'e mut Env,
+    pub(crate) peers: &'e mut Peers,
+    memory: &'e mut Memory,
+    claims: &'e mut BTreeMap<Ticket, CellId>,
+    standing: Standing,
+}
+
+/// What this node may do at the moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// When authority ends, while the lease is held.
+    pub(crate) authority: Option<Instant>,
+    pub(crate) is_leaving: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    state: State,
+    /// Who waits for the cell to be claimed.
+    wants: Vec<Want>,
+    /// Races lost since the claim began.
+    conflicts: u32,
+    /// Reads failed in a row.
+    failures: u32,
+    /// Whether the last read of this claim showed an epoch below one already seen.
+    has_regressed: bool,
+}
+
+/// One caller's claim.
+#[derive(Clone, Debug)]
+struct Want {
+    ticket: Ticket,
+    /// Until when to wait for another owner.
+    until: Instant,
+    /// Whether the caller asked to wait at all.
+    waits: bool,
+    /// Until when to try on if the store does not answer.
+    give_up: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    /// Nothing is under way; the cell is forgotten.
+    #[default]
+    Idle,
+    Claiming {
+        write: Write,
+        epoch: Epoch,
+        seq: u64,
+    },
+    Giving(Box<Giving>),
+    Held {
+        epoch: Epoch,
+        etag: ETag,
+        seq: u64,
+        verify: Option<Box<Verify>>,
+    },
+    Judging(Seen),
+    /// A read failed or a race was lost: look again then.
+    Pausing {
+        at: Instant,
+        fault: Option<Fault>,
+    },
+    Reading {
+        id: ReadId,
+        seen: Option<Seen>,
+    },
+    Waiting {
+        at: Instant,
+        seen: Seen,
+        by: HeldBy,
+    },
+}
+
+/// A version of the record that names another node.
+#[derive(Clone, Debug)]
+struct Seen {
+    etag: ETag,
+    node: NodeId,
+    epoch: Epoch,
+}
+
+impl Cells {
+    pub(crate) fn new() -> Self {
+        Self {
+            map: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            claims: BTreeMap::new(),
+            memory: Memory::new(),
+            giving: 0,
+        }
+    }
+
+    /// Runs one transition of one cell; a cell that ends up idle is forgotten.
+    fn with<R>(
+        &mut self,
+        id: &CellId,
+        (env, peers, standing): (&mut Env, &mut Peers, Standing),
+        step: impl FnOnce(&mut Cell, &mut Ctx<'_>) -> R,
+    ) -> R {
+        let mut cell = self.map.remove(id).unwrap_or_default();
+        if let Some(deadline) = cell.deadline() {
+            self.deadlines.remove(&(deadline.at, id.clone()));
+        }
+        self.giving -= usize::from(matches!(cell.state, State::Giving(_)));
+        let mut ctx = Ctx { id, env, peers, memory: &mut self.memory, claims: &mut self.claims, standing };
+        let result = step(&mut cell, &mut ctx);
+        self.giving += usize::from(matches!(cell.state, State::Giving(_)));
+        if let Some(deadline) = cell.deadline() {
+            self.deadlines.insert((deadline.at, id.clone()));
+        }
+        if !matches!(cell.state, State::Idle) {
+            self.map.insert(id.clone(), cell);
+        }
+        result
+    }
+
+    pub(crate) fn claim(&mut self, id: &CellId, want: (Ticket, core::time::Duration), with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.claim(want.0, want.1, ctx));
+    }
+
+    pub(crate) fn release(&mut self, ticket: Ticket, tenure: &Tenure, with: With<'_>) {
+        self.with(&tenure.cell, with, |cell, ctx| cell.release(ticket, tenure.epoch, ctx));
+    }
+
+    pub(crate) fn transfer(&mut self, ticket: Ticket, tenure: &Tenure, to: &NodeId, with: With<'_>) {
+        self.with(&tenure.cell, with, |cell, ctx| cell.transfer(ticket, tenure.epoch, to, ctx));
+    }
+
+    pub(crate) fn verify(&mut self, ticket: Ticket, tenure: &Tenure, with: With<'_>) {
+        self.with(&tenure.cell, with, |cell, ctx| cell.verify(ticket, tenure.epoch, ctx));
+    }
+
+    /// Gives a held cell back unasked: this node is leaving.
+    pub(crate) fn give_back(&mut self, id: &CellId, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.give_back(ctx));
+    }
+
+    pub(crate) fn on_read(&mut self, id: &CellId, read: ReadId, reply: ReadReply, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_read(read, reply, ctx));
+    }
+
+    pub(crate) fn on_write(&mut self, id: &CellId, attempt: AttemptId, reply: WriteReply, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_write(attempt, reply, ctx));
+    }
+
+    pub(crate) fn on_verdict(&mut self, id: &CellId, node: &NodeId, verdict: Verdict, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
+    }
+
+    /// Does what is due for one cell, if anything is.
+    pub(crate) fn wake(&mut self, with: With<'_>) -> bool {
+        let Some((at, id)) = self.deadlines.first().cloned() else { return false };
+        if at > with.0.mono() {
+            return false;
+        }
+        self.with(&id, with, |cell, ctx| cell.on_wake(ctx));
+        true
+    }
+
+    /// Stops waiting on a caller's behalf; what then proves to be owned is given back.
+    pub(crate) fn cancel(&mut self, ticket: Ticket, with: With<'_>) {
+        if let Some(id) = self.claims.remove(&ticket) {
+            self.with(&id, with, |cell, _| cell.cancel(ticket));
+        }
+    }
+
+    /// Tells every waiting claim that the node is leaving; claims on their way are settled and given back.
+    pub(crate) fn admit_no_more(&mut self, env: &mut Env, peers: &mut Peers, standing: Standing) {
+        for id in mem::take(&mut self.claims).into_values() {
+            self.with(&id, (&mut *env, &mut *peers, standing), |cell, ctx| {
+                cell.answer_wants(ctx, |_, _| ClaimError::Leaving);
+            });
+        }
+    }
+
+    /// Ends everything: the session has ended, and nothing more is written.
+    pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
+        self.deadlines.clear();
+        self.claims.clear();
+        self.giving = 0;
+        for cell in mem::take(&mut self.map).into_values() {
+            for want in cell.wants {
+                env.done(want.ticket, Outcome::Claimed(Err(ClaimError::Fenced(cause))));
+            }
+            match cell.state {
+                State::Giving(giving) => giving.fence(cause, env),
+                State::Held { verify: Some(verify), .. } => verify.fence(cause, env),
+                State::Claiming { .. }
+                | State::Held { verify: None, .. }
+                | State::Idle
+                | State::Judging(_)
+                | State::Pausing { .. }
+                | State::Reading { .. }
+                | State::Waiting { .. } => {}
+            }
+        }
+    }
+
+    /// Returns the tenure of a cell, leaving aside whether the lease still gives authority.
+    pub(crate) fn tenure(&self, id: &CellId, env: &Env) -> Option<Epoch> {
+        match &self.map.get(id)?.state {
+            State::Held { epoch, .. } => Some(*epoch),
+            State::Giving(giving) if giving.is_release() && env.has(Defect::ActUntilReleaseConfirmed) => {
+                Some(giving.epoch())
+            }
+            State::Giving(giving) if !giving.is_release() && env.has(Defect::ActUntilTransferConfirmed) => {
+                Some(giving.epoch())
+            }
+            State::Claiming { .. }
+            | State::Giving(_)
+            | State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => None,
+        }
+    }
+
+    /// Ends every tenure without giving the records back: there is no time left to.
+    pub(crate) fn abandon(&mut self, env: &mut Env) {
+        for (id, cell) in &self.map {
+            if let State::Held { epoch, .. } = cell.state {
+                env.notify(Notice::CellEnded(Tenure { cell: id.clone(), epoch }));
+            }
+        }
+        self.fence(FenceCause::Left, env);
+    }
+
+    /// Returns how many cells are being given up.
+    pub(crate) fn giving(&self) -> usize {
+        self.giving
+    }
+
+    /// Returns the cells held, to be given back.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &CellId> {
+        self.map.iter().filter(|(_, cell)| matches!(cell.state, State::Held { .. })).map(|(id, _)| id)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        let (at, id) = self.deadlines.first()?;
+        self.map.get(id)?.deadline().filter(|deadline| deadline.at == *at)
+    }
+}
+
+/// What the engine lends to every transition.
+pub(crate) type With<'e> = (&'e mut Env, &'e mut Peers, Standing);
+
+impl Cell {
+    fn on_read(&mut self, id: ReadId, reply: ReadReply, ctx: &mut Ctx<'_>) {
+        match &mut self.state {
+            State::Claiming { write, .. } => {
+                let fate = write.on_read(id, reply, ctx.env);
+                self.settle_claim(fate, ctx);
+            }
+            State::Giving(giving) => {
+                let gone = giving.on_read(id, reply, ctx);
+                self.end_giving(gone, ctx);
+            }
+            State::Held { .. } => self.on_verify(id, reply, ctx),
+            State::Reading { id: awaited, .. } if *awaited == id => self.on_record(reply, ctx),
+            State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => {}
+        }
+    }
+
+    fn on_write(&mut self, id: AttemptId, reply: WriteReply, ctx: &mut Ctx<'_>) {
+        match &mut self.state {
+            State::Claiming { write, .. } => {
+                let fate = write.on_write(id, reply, ctx.env);
+                self.settle_claim(fate, ctx);
+            }
+            State::Giving(giving) => {
+                let gone = giving.on_write(id, reply, ctx);
+                self.end_giving(gone, ctx);
+            }
+            State::Held { .. }
+            | State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => {}
+        }
+    }
+
+    fn on_wake(&mut self, ctx: &mut Ctx<'_>) {
+        self.give_up_on_time(ctx);
+        match &mut self.state {
+            State::Claiming { write, .. } => write.on_wake(ctx.env),
+            State::Giving(giving) => giving.on_wake(ctx),
+            State::Pausing { at, .. } if *at <= ctx.env.mono() => self.read(None, ctx),
+            State::Waiting { at, seen, .. } if *at <= ctx.env.mono() => {
+                let seen = seen.clone();
+                self.read(Some(seen), ctx);
+            }
+            State::Held { .. }
+            | State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => {}
+        }
+    }
+
+    /// Returns when this cell is next due, by its own state or by a caller who waits.
+    fn deadline(&self) -> Option<Deadline> {
+        let own = match &self.state {
+            State::Claiming { write, .. } => write.deadline(),
+            State::Giving(giving) => giving.deadline(),
+            State::Pausing { at, .. } => Some(Deadline { at: *at, timer: Timer::Retry }),
+            State::Waiting { at, .. } => Some(Deadline { at: *at, timer: Timer::Poll }),
+            State::Held { .. } | State::Idle | State::Judging(_) | State::Reading { .. } => None,
+        };
+        let waiting = matches!(self.state, State::Waiting { .. });
+        let callers = self.wants.iter().map(|want| {
+            let at = if waiting { want.until.min(want.give_up) } else { want.give_up };
+            Deadline { at, timer: Timer::Poll }
+        });
+        callers.chain(own).min()
+    }
+}
+
+impl Ctx<'_> {
+    fn target(&self) -> Target {
+        Target::Cell(self.id.clone())
+    }
+
+    fn tenure(&self, epoch: Epoch) -> Tenure {
+        Tenure { cell: self.id.clone(), epoch }
+    }
+
+    /// Tells whether a cell may be granted now.
+    fn may_grant(&self) -> bool {
+        if self.env.has(Defect::GrantWithoutLease) {
+            return true;
+        }
+        !self.standing.is_leaving && self.standing.authority.is_some_and(|until| self.env.mono() < until)
+    }
+
+    fn released(&mut self, ticket: Ticket, result: Result<(), ReleaseError>) {
+        self.env.done(ticket, Outcome::Released(result));
+    }
+
+    fn transferred(&mut self, ticket: Ticket, result: Result<Epoch, TransferError>) {
+        self.env.done(ticket, Outcome::Transferred(result));
+    }
+
+    fn verified(&mut self, ticket: Ticket, result: Result<(), VerifyError>) {
+        self.env.done(ticket, Outcome::Verified(result));
+    }
+}

@@ -1,0 +1,384 @@
+//! The engine: one door in, one door out. It routes events to the machines and owns what they share.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::cell::{Cells, Standing};
+use crate::config::{Config, ConfigError};
+use crate::defects::Defect;
+use crate::env::{Env, Target};
+use crate::error::{
+    ClaimError, FenceCause, LocateError, PeersError, ReleaseError, TransferError, VerifyError,
+};
+use crate::event::{Call, Command, Event, Location, Notice, Outcome, Tenure, Ticket};
+use crate::fleet::Fleet;
+use crate::id::{CellId, NodeId, SessionId};
+use crate::lease::Lease;
+use crate::locate::Locates;
+use crate::peer::{Asker, Peers, Told};
+use crate::time::{Deadline, Instant, Now, Timer};
+
+/// One node's session: every decision it makes.
+///
+/// A value without I/O, clock or randomness: the driver brings events and the time, and executes commands.
+/// Cloning it forks the session, which only a simulator should do.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    env: Env,
+    lease: Lease,
+    cells: Cells,
+    peers: Peers,
+    locates: Locates,
+    fleet: Fleet,
+    leaving: Option<Leaving>,
+}
+
+/// A graceful end under way.
+#[derive(Clone, Debug)]
+struct Leaving {
+    callers: Vec<Ticket>,
+    /// Cells held when it began and not given back yet.
+    queue: VecDeque<CellId>,
+    /// When the rest is abandoned rather than given back; nothing once that has happened.
+    give_up: Option<Instant>,
+}
+
+/// How many cells a leaving node gives back at once.
+const GIVING_MAX: usize = 32;
+
+/// Why a call cannot be taken.
+enum Refusal {
+    Fenced(FenceCause),
+    Leaving,
+    NotJoined,
+}
+
+impl Engine {
+    /// Creates an engine that has not joined. `session` is fresh entropy from the driver; `seed` jitters delays.
+    ///
+    /// # Errors
+    /// Refuses a configuration that breaks one of the protocol's inequalities.
+    pub fn new(config: Config, session: SessionId, seed: u64) -> Result<Self, ConfigError> {
+        config.check()?;
+        let node = NodeId::new(&config.name, session).map_err(ConfigError::Name)?;
+        Ok(Self {
+            lease: Lease::new(&config),
+            env: Env::new(config, node, seed),
+            cells: Cells::new(),
+            peers: Peers::new(),
+            locates: Locates::new(),
+            fleet: Fleet::new(),
+            leaving: None,
+        })
+    }
+
+    /// Advances time to `now`, then applies one event. Total: late, repeated and unknown events are no-ops.
+    pub fn handle(&mut self, now: Now, event: Event) {
+        // Time never goes back, whatever the driver says.
+        self.env.now = Now { mono: now.mono.max(self.env.mono()), wall: now.wall };
+        // What time has ended ends before anything else happens.
+        self.expire();
+        self.apply(event);
+        self.wake_due();
+        self.go_on_leaving();
+    }
+
+    /// Returns the next command. Call until it says `Idle`, then wait for an event or the deadline.
+    pub fn poll(&mut self) -> Command {
+        match self.env.poll() {
+            Some(command) => command,
+            None => Command::Idle { until: self.deadline() },
+        }
+    }
+
+    /// Returns the tenure this node may act on at `now`, without I/O.
+    pub fn tenure(&self, cell: &CellId, now: Now) -> Option<Tenure> {
+        let epoch = self.cells.tenure(cell, &self.env)?;
+        let until = self.authority()?;
+        (now.mono < until).then(|| Tenure { cell: cell.clone(), epoch })
+    }
+
+    /// Returns this node's id.
+    pub fn node(&self) -> &NodeId {
+        &self.env.node
+    }
+
+    /// Returns when authority ends, while the lease is held.
+    pub fn authority(&self) -> Option<Instant> {
+        self.lease.authority(&self.env)
+    }
+
+    /// Returns why the session ended, once it has.
+    pub fn fenced(&self) -> Option<FenceCause> {
+        self.lease.fenced()
+    }
+
+    /// Returns where a node is reached, if this session has read that in its lease.
+    pub fn addr(&self, node: &NodeId) -> Option<alloc::string::String> {
+        self.peers.addr(node)
+    }
+
+    fn apply(&mut self, event: Event) {
+        match event {
+            Event::Call(ticket, call) => self.call(ticket, call),
+            Event::Cancel(ticket) => {
+                let standing = self.standing();
+                self.cells.cancel(ticket, (&mut self.env, &mut self.peers, standing));
+            }
+            Event::ListDone(id, reply) => {
+                if self.env.take_list(id).is_some() {
+                    self.fleet.on_list(id, reply, &mut self.env);
+                }
+            }
+            Event::ReadDone(id, reply) => self.on_read(id, reply),
+            // A probe object that could not be removed is litter, not a danger.
+            Event::RemoveDone(..) | Event::Wake => {}
+            Event::WriteDone(id, reply) => self.on_write(id, reply),
+        }
+    }
+
+    fn on_read(&mut self, id: crate::ReadId, reply: crate::ReadReply) {
+        let standing = self.standing();
+        match self.env.take_read(id) {
+            Some(Target::Cell(cell)) => {
+                self.cells.on_read(&cell, id, reply, (&mut self.env, &mut self.peers, standing));
+            }
+            Some(Target::Fleet) => self.fleet.on_read(id, reply, &mut self.env),
+            Some(Target::Lease) => {
+                if self.lease.on_read(id, reply, &mut self.env) {
+                    self.end_session();
+                }
+            }
+            Some(Target::Locate(ticket)) => {
+                let with = (&mut self.env, &mut self.peers, &mut self.cells.memory);
+                self.locates.on_read(ticket, id, reply, with);
+            }
+            Some(Target::Peer(node)) => {
+                let told = self.peers.on_read(&node, id, reply, &mut self.env);
+                self.tell(&node, told);
+            }
+            Some(Target::Probe) | None => {}
+        }
+    }
+
+    fn on_write(&mut self, id: crate::AttemptId, reply: crate::WriteReply) {
+        let standing = self.standing();
+        let ended = match self.env.take_write(id) {
+            Some(Target::Cell(cell)) => {
+                self.cells.on_write(&cell, id, reply, (&mut self.env, &mut self.peers, standing));
+                false
+            }
+            Some(Target::Lease) => self.lease.on_write(id, reply, &mut self.env),
+            Some(Target::Peer(node)) => {
+                let told = self.peers.on_write(&node, id, reply, &mut self.env);
+                self.tell(&node, told);
+                false
+            }
+            Some(Target::Probe) => self.lease.on_probe(id, reply, &mut self.env),
+            Some(Target::Fleet | Target::Locate(_)) | None => false,
+        };
+        if ended {
+            self.end_session();
+        }
+    }
+
+    fn call(&mut self, ticket: Ticket, call: Call) {
+        let refusal = self.refusal();
+        let standing = self.standing();
+        let with = (&mut self.env, &mut self.peers, standing);
+        match (call, refusal) {
+            (Call::Join, _) => self.lease.join(ticket, &mut self.env),
+            (Call::Leave, _) => self.leave(ticket),
+            (Call::Publish { load, meta }, _) => {
+                self.lease.publish(load, meta);
+                self.env.done(ticket, Outcome::Published);
+            }
+            (Call::Claim { cell, wait }, None) => self.cells.claim(&cell, (ticket, wait), with),
+            (Call::Claim { .. }, Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => ClaimError::Fenced(cause),
+                    Refusal::Leaving => ClaimError::Leaving,
+                    Refusal::NotJoined => ClaimError::NotJoined,
+                };
+                self.env.done(ticket, Outcome::Claimed(Err(error)));
+            }
+            // A leaving node still answers for what it holds.
+            (Call::Release(tenure), None | Some(Refusal::Leaving)) => {
+                self.cells.release(ticket, &tenure, with)
+            }
+            (Call::Release(tenure), Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => ReleaseError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => ReleaseError::NotOwner(tenure.cell),
+                };
+                self.env.done(ticket, Outcome::Released(Err(error)));
+            }
+            (Call::Transfer { tenure, to }, None | Some(Refusal::Leaving)) => {
+                self.cells.transfer(ticket, &tenure, &to, with);
+            }
+            (Call::Transfer { tenure, .. }, Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => TransferError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => TransferError::NotOwner(tenure.cell),
+                };
+                self.env.done(ticket, Outcome::Transferred(Err(error)));
+            }
+            (Call::Verify(tenure), None | Some(Refusal::Leaving)) => self.cells.verify(ticket, &tenure, with),
+            (Call::Verify(tenure), Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => VerifyError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => VerifyError::NotOwner(tenure.cell),
+                };
+                self.env.done(ticket, Outcome::Verified(Err(error)));
+            }
+            (Call::Locate { cell, max_age }, None | Some(Refusal::Leaving)) => {
+                match self.tenure(&cell, self.env.now) {
+                    Some(tenure) => {
+                        self.env.done(ticket, Outcome::Located(Ok(Location::Here(tenure.epoch))));
+                    }
+                    None => self.locates.ask(ticket, cell, max_age, &mut self.env),
+                }
+            }
+            (Call::Locate { .. }, Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => LocateError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => LocateError::NotJoined,
+                };
+                self.env.done(ticket, Outcome::Located(Err(error)));
+            }
+            (Call::Peers, None | Some(Refusal::Leaving)) => self.fleet.ask(ticket, &mut self.env),
+            (Call::Peers, Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => PeersError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => PeersError::NotJoined,
+                };
+                self.env.done(ticket, Outcome::Peers(Err(error)));
+            }
+        }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        if let Some(cause) = self.lease.fenced() {
+            Some(Refusal::Fenced(cause))
+        } else if self.leaving.is_some() {
+            Some(Refusal::Leaving)
+        } else if self.authority().is_none() {
+            Some(Refusal::NotJoined)
+        } else {
+            None
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { authority: self.authority(), is_leaving: self.leaving.is_some() }
+    }
+
+    /// Tells those who asked about a node what was found. An asker may have turned to another node since.
+    fn tell(&mut self, node: &NodeId, told: Told) {
+        let Some((askers, verdict)) = told else { return };
+        for asker in askers {
+            match asker {
+                Asker::Cell(cell) => {
+                    let standing = self.standing();
+                    let with = (&mut self.env, &mut self.peers, standing);
+                    self.cells.on_verdict(&cell, node, verdict.clone(), with);
+                }
+                Asker::Locate(ticket) => {
+                    self.locates.on_verdict(ticket, node, verdict.clone(), &mut self.env)
+                }
+            }
+        }
+    }
+
+    fn expire(&mut self) {
+        if self.lease.expire(&mut self.env) {
+            self.end_session();
+        }
+    }
+
+    /// Does everything that is due by now.
+    fn wake_due(&mut self) {
+        self.lease.on_wake(&mut self.env);
+        while self.peers.wake(&mut self.env) {}
+        let standing = self.standing();
+        while self.cells.wake((&mut self.env, &mut self.peers, standing)) {}
+    }
+
+    fn leave(&mut self, ticket: Ticket) {
+        if self.lease.fenced().is_some() {
+            return self.env.done(ticket, Outcome::Left);
+        }
+        if let Some(leaving) = &mut self.leaving {
+            leaving.callers.push(ticket);
+            return;
+        }
+        let queue = self.cells.held().cloned().collect();
+        let give_up = self.env.mono().after(self.env.config.patience);
+        self.leaving = Some(Leaving { callers: alloc::vec![ticket], queue, give_up: Some(give_up) });
+        if self.authority().is_none() {
+            // Not joined yet: there is nothing to give back.
+            self.lease.fence(FenceCause::Left, &mut self.env);
+            return self.end_session();
+        }
+        if self.env.has(Defect::LeaveBeforeRelease) {
+            return self.end_lease();
+        }
+        let standing = self.standing();
+        self.cells.admit_no_more(&mut self.env, &mut self.peers, standing);
+    }
+
+    /// Gives cells back, a bounded number at once; when all are settled, or time is up, ends the lease.
+    fn go_on_leaving(&mut self) {
+        let standing = self.standing();
+        let Some(leaving) = &mut self.leaving else { return };
+        if standing.authority.is_none() {
+            return;
+        }
+        while self.cells.giving() < GIVING_MAX
+            && let Some(cell) = leaving.queue.pop_front()
+        {
+            self.cells.give_back(&cell, (&mut self.env, &mut self.peers, standing));
+        }
+        let now = self.env.mono();
+        if leaving.give_up.take_if(|at| now >= *at).is_some() {
+            leaving.queue.clear();
+            self.cells.abandon(&mut self.env);
+        }
+        if self.cells.is_empty() {
+            // All tenures have ended: now nobody needs to wait for the lease to run out.
+            self.end_lease();
+        }
+    }
+
+    /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
+    fn end_lease(&mut self) {
+        if self.lease.leave(&mut self.env) {
+            self.peers.clear();
+        }
+    }
+
+    /// Ends everything with the session: nothing more is written, every caller is answered.
+    fn end_session(&mut self) {
+        let Some(cause) = self.lease.fenced() else { return };
+        self.env.silence();
+        self.env.notify(Notice::Fenced(cause));
+        self.cells.fence(cause, &mut self.env);
+        self.peers.clear();
+        self.locates.fence(cause, &mut self.env);
+        self.fleet.fence(cause, &mut self.env);
+        if let Some(leaving) = self.leaving.take() {
+            for ticket in leaving.callers {
+                self.env.done(ticket, Outcome::Left);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
+        let leaving =
+            leaving.and_then(|leaving| leaving.give_up).map(|at| Deadline { at, timer: Timer::Poll });
+        let machines =
+            [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];
+        machines.into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,168 @@
+//! Listing the fleet: every page of `nodes/`, and each lease that changed since it was last read.
+//!
+//! A listing is advice. Nobody is dead because a list does not show it, and a record that cannot be parsed
+//! hides nobody else.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::env::{Env, Target};
+use crate::error::{FenceCause, PeersError};
+use crate::event::{Outcome, Peer, Ticket};
+use crate::id::NodeId;
+use crate::judge::Version;
+use crate::lru::Lru;
+use crate::record::LeaseRecord;
+use crate::store::{Fault, FaultKind, Key, ListId, ListReply, Page, ReadId, ReadReply, Stamps};
+use crate::time::StoreTime;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet {
+    run: Option<Run>,
+    /// Callers who came after the listing was begun.
+    next: Vec<Ticket>,
+    known: Lru<NodeId, Version>,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    callers: Vec<Ticket>,
+    list: Option<ListId>,
+    tokens: BTreeSet<Arc<str>>,
+    last: Option<Arc<str>>,
+    tries: u32,
+    /// Leases yet to be read.
+    todo: Vec<NodeId>,
+    reads: BTreeMap<ReadId, NodeId>,
+    peers: Vec<Peer>,
+}
+
+/// How many leases are read at once.
+const READS_MAX: usize = 8;
+const TRIES_MAX: u32 = 3;
+/// How many leases are remembered.
+const REMEMBERED: usize = 4096;
+
+impl Fleet {
+    pub(crate) fn new() -> Self {
+        Self { run: None, next: Vec::new(), known: Lru::new(REMEMBERED) }
+    }
+
+    pub(crate) fn ask(&mut self, ticket: Ticket, env: &mut Env) {
+        self.next.push(ticket);
+        if self.run.is_none() {
+            self.begin(env);
+        }
+    }
+
+    pub(crate) fn on_list(&mut self, id: ListId, reply: ListReply, env: &mut Env) {
+        let Some(run) = &mut self.run else { return };
+        if run.list.take_if(|list| *list == id).is_none() {
+            return;
+        }
+        let fault = match reply {
+            ListReply::Page(page) => return self.on_page(page, env),
+            ListReply::Failed(fault) => fault,
+            ListReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::LEASES),
+        };
+        run.tries += 1;
+        if run.tries > TRIES_MAX || matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) {
+            return self.end(Some(PeersError::Store(fault)), env);
+        }
+        run.list = Some(env.list(Target::Fleet, Key::LEASES, run.last.clone()));
+    }
+
+    pub(crate) fn on_read(&mut self, id: ReadId, reply: ReadReply, env: &mut Env) {
+        let Some(run) = &mut self.run else { return };
+        let Some(node) = run.reads.remove(&id) else { return };
+        match reply {
+            ReadReply::Found { etag, body, stamps } => {
+                let version = Version::new(etag, body, stamps, env.mono());
+                run.peers.push(peer(&node, &version, stamps.date, env));
+                self.known.insert(node, version);
+            }
+            // Listed but not readable at the moment: known to exist, and no more.
+            ReadReply::Failed(_) | ReadReply::Throttled { .. } | ReadReply::Unchanged(_) => {
+                run.peers.push(Peer { node, is_live: false, lease: None });
+            }
+            ReadReply::Missing => {}
+        }
+        self.go_on(env);
+    }
+
+    pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
+        let callers = self.run.take().map(|run| run.callers).unwrap_or_default();
+        for ticket in callers.into_iter().chain(core::mem::take(&mut self.next)) {
+            env.done(ticket, Outcome::Peers(Err(PeersError::Fenced(cause))));
+        }
+    }
+
+    fn begin(&mut self, env: &mut Env) {
+        self.run = Some(Run {
+            callers: core::mem::take(&mut self.next),
+            list: Some(env.list(Target::Fleet, Key::LEASES, None)),
+            tokens: BTreeSet::new(),
+            last: None,
+            tries: 0,
+            todo: Vec::new(),
+            reads: BTreeMap::new(),
+            peers: Vec::new(),
+        });
+    }
+
+    fn on_page(&mut self, page: Page, env: &mut Env) {
+        let Some(run) = &mut self.run else { return };
+        for entry in page.entries {
+            let Some(node) = Key::node(&entry.key) else { continue };
+            match self.known.get(&node).filter(|version| Some(&version.etag) == entry.etag.as_ref()) {
+                Some(version) => {
+                    let stamps = Stamps { modified: entry.modified, date: page.date };
+                    let mut version = version.clone();
+                    version.shown_again(stamps);
+                    run.peers.push(peer(&node, &version, page.date, env));
+                }
+                None => run.todo.push(node),
+            }
+        }
+        run.last = page.next.clone();
+        if let Some(next) = page.next {
+            if !run.tokens.insert(next.clone()) {
+                return self.end(Some(PeersError::Inconsistent("a page token came twice")), env);
+            }
+            run.list = Some(env.list(Target::Fleet, Key::LEASES, Some(next)));
+        }
+        self.go_on(env);
+    }
+
+    fn go_on(&mut self, env: &mut Env) {
+        let Some(run) = &mut self.run else { return };
+        while run.reads.len() < READS_MAX
+            && let Some(node) = run.todo.pop()
+        {
+            run.reads.insert(env.read(Target::Fleet, Key::lease(&node), None), node);
+        }
+        if run.list.is_none() && run.reads.is_empty() {
+            self.end(None, env);
+        }
+    }
+
+    fn end(&mut self, error: Option<PeersError>, env: &mut Env) {
+        let Some(mut run) = self.run.take() else { return };
+        run.peers.sort_by(|a, b| a.node.cmp(&b.node));
+        for ticket in run.callers {
+            let result = error.clone().map_or_else(|| Ok(run.peers.clone()), Err);
+            env.done(ticket, Outcome::Peers(result));
+        }
+        if !self.next.is_empty() {
+            self.begin(env);
+        }
+    }
+}
+
+fn peer(node: &NodeId, version: &Version, date: Option<StoreTime>, env: &Env) -> Peer {
+    // Without a stamp to judge by, a lease that was just read counts as live.
+    let remaining = version.remaining(date, env.mono(), env.now, &env.config);
+    let is_live = !version.is_tombstone && !remaining.is_zero();
+    Peer { node: node.clone(), is_live, lease: LeaseRecord::parse(&version.body).ok() }
+}

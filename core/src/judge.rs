@@ -1,0 +1,241 @@
+//! Is a version of another node's lease too old? Pure functions of what was seen of it.
+//!
+//! Normally by the store's own clock: `Date - Last-Modified` of one answer against the lease's ttl. Where
+//! the stamps are missing or cannot be trusted, by observed silence on our monotonic clock. This node's wall
+//! clock plays no part.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::config::{Config, TTL_MAX};
+use crate::defects::{self, Defect};
+use crate::id::ETag;
+use crate::record::LeaseRecord;
+use crate::store::Stamps;
+use crate::time::{Instant, Now, StoreTime};
+
+/// One version of a lease, and when it was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) etag: ETag,
+    pub(crate) body: Box<[u8]>,
+    /// The stamp remembered with this tag; a later 304 usually has none.
+    modified: Option<StoreTime>,
+    /// When the first answer arrived that showed this version.
+    first_shown: Instant,
+    pub(crate) addr: Option<String>,
+    ttl: Duration,
+    /// The publisher's expiry, for a lease that does not say its ttl.
+    foreign_expires_ms: Option<u64>,
+    pub(crate) is_tombstone: bool,
+}
+
+impl Version {
+    pub(crate) fn new(etag: ETag, body: Box<[u8]>, stamps: Stamps, shown: Instant) -> Self {
+        let record = LeaseRecord::parse(&body).ok();
+        let (ttl, foreign_expires_ms) = terms(record.as_ref());
+        Self {
+            etag,
+            body,
+            modified: stamps.modified,
+            first_shown: shown,
+            is_tombstone: record.as_ref().is_some_and(LeaseRecord::is_tombstone),
+            // celld writes `-` for no address, and so do we.
+            addr: record.and_then(|record| record.addr).filter(|addr| addr != "-" && !addr.is_empty()),
+            ttl,
+            foreign_expires_ms,
+        }
+    }
+
+    /// Takes the stamps of another answer that showed this same version.
+    pub(crate) fn shown_again(&mut self, stamps: Stamps) {
+        self.modified = self.modified.or(stamps.modified);
+    }
+
+    /// Tells whether this version, which replaced `earlier`, claims to be older: a stamp that cannot be trusted.
+    pub(crate) fn goes_back_from(&self, earlier: &Self) -> bool {
+        matches!((self.modified, earlier.modified), (Some(new), Some(old)) if new < old)
+    }
+
+    /// Returns how much longer the version may live, judged by an answer to a read issued at `issued`, whose
+    /// store clock read `date`; zero means dead.
+    pub(crate) fn remaining(
+        &self,
+        date: Option<StoreTime>,
+        issued: Instant,
+        now: Now,
+        config: &Config,
+    ) -> Duration {
+        if defects::has(config.defect, Defect::JudgeByOwnClock) {
+            let expires_ms = LeaseRecord::parse(&self.body).map_or(0, |record| record.expires_ms);
+            return Duration::from_millis(expires_ms.saturating_sub(now.wall.as_millis()));
+        }
+        match (self.modified, date) {
+            (Some(modified), Some(date)) => {
+                let age = date.since(modified);
+                let left = (self.ttl + slack(config)).saturating_sub(age);
+                let expires = StoreTime::from_millis(self.foreign_expires_ms.unwrap_or(0));
+                left.max(expires.since(date))
+            }
+            (None, _) | (_, None) => {
+                let silence = self.ttl + self.ttl * config.drift_permille / 1000;
+                silence.saturating_sub(issued.since(self.first_shown))
+            }
+        }
+    }
+}
+
+/// Returns the ttl a lease is judged with, and the expiry that must have passed besides.
+fn terms(record: Option<&LeaseRecord>) -> (Duration, Option<u64>) {
+    let Some(record) = record else { return (TTL_MAX, None) };
+    if let Some(ttl) = record.ttl {
+        return (ttl, None);
+    }
+    let sampled_ms = record.load.as_ref().map_or(record.expires_ms, |load| load.sampled_ms);
+    let ttl = Duration::from_millis(record.expires_ms.saturating_sub(sampled_ms));
+    let ttl = if ttl.is_zero() || ttl > TTL_MAX { TTL_MAX } else { ttl };
+    (ttl, Some(record.expires_ms))
+}
+
+/// Stamps are cut to units, and the two in one answer may disagree by the margin.
+fn slack(config: &Config) -> Duration {
+    let unit = if defects::has(config.defect, Defect::NoUnit) { Duration::ZERO } else { config.clock.unit };
+    let margin =
+        if defects::has(config.defect, Defect::NoMargin) { Duration::ZERO } else { config.clock.margin };
+    unit + margin
+}
+
+/// Watches whether the store's `Date` keeps pace with our monotonic clock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreClockWatch {
+    anchor: Option<Anchor>,
+    is_distrusted: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    date: StoreTime,
+    issued: Instant,
+    arrived: Instant,
+}
+
+impl StoreClockWatch {
+    /// Takes the date of an answer and returns the stamps that may be trusted.
+    pub(crate) fn observe(
+        &mut self,
+        stamps: Stamps,
+        issued: Instant,
+        arrived: Instant,
+        config: &Config,
+    ) -> Stamps {
+        if let Some(date) = stamps.date {
+            self.compare(Anchor { date, issued, arrived }, config);
+        }
+        if self.is_distrusted { Stamps::default() } else { stamps }
+    }
+
+    pub(crate) fn distrust(&mut self) {
+        self.is_distrusted = true;
+    }
+
+    fn compare(&mut self, seen: Anchor, config: &Config) {
+        let Some(anchor) = self.anchor else {
+            self.anchor = Some(seen);
+            return;
+        };
+        let drift = |span: Duration| span * config.drift_permille / 1000;
+        let allowed = config.clock.unit + config.clock.margin + config.ttl / 20;
+        let longest = seen.arrived.since(anchor.issued);
+        let shortest = seen.issued.since(anchor.arrived);
+        let ahead = seen.date.since(anchor.date) > longest + drift(longest) + allowed;
+        let behind = seen.date.since(anchor.date) + drift(shortest) + allowed < shortest;
+        let back = anchor.date.since(seen.date) > allowed;
+        self.is_distrusted |= ahead || behind || back;
+        // The allowance for drift grows with the span, so the span is kept short.
+        if shortest > Duration::from_secs(60) {
+            self.anchor = Some(seen);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StoreClockWatch, Version};
+    use crate::config::Config;
+    use crate::id::ETag;
+    use crate::store::Stamps;
+    use crate::time::{Instant, Now, StoreTime};
+    use core::time::Duration;
+
+    fn at(ms: u64) -> Stamps {
+        Stamps { modified: Some(StoreTime::from_millis(ms)), date: Some(StoreTime::from_millis(ms)) }
+    }
+
+    fn version(body: &str, stamps: Stamps) -> Version {
+        let etag = ETag::new(b"e").expect("not empty");
+        Version::new(etag, body.as_bytes().into(), stamps, Instant::from_millis(500))
+    }
+
+    fn left(version: &Version, date: Option<u64>, issued: u64) -> Duration {
+        let date = date.map(StoreTime::from_millis);
+        version.remaining(date, Instant::from_millis(issued), Now::default(), &Config::new("n"))
+    }
+
+    #[test]
+    fn a_lease_is_dead_at_ttl_and_unit_and_margin_by_the_stores_clock_and_not_a_unit_earlier() {
+        let lease = version(r#"{"node":"x","expires_ms":1,"ttl_ms":10000}"#, at(1_000_000));
+        assert_eq!(left(&lease, Some(1_012_000), 0), Duration::from_secs(1));
+        assert_eq!(left(&lease, Some(1_013_000), 0), Duration::ZERO);
+    }
+
+    #[test]
+    fn silence_counts_from_the_answer_that_first_showed_the_version_to_the_issue_of_the_next_read() {
+        let lease = version(r#"{"node":"x","expires_ms":1,"ttl_ms":10000}"#, Stamps::default());
+        assert_eq!(left(&lease, None, 10_599), Duration::from_millis(1));
+        assert_eq!(left(&lease, None, 10_600), Duration::ZERO);
+    }
+
+    #[test]
+    fn bl_51_an_absurd_expiry_neither_locks_nor_kills_a_lease_that_says_its_ttl() {
+        for expires in ["0", "1", "4102444800000", "18446744073709551615"] {
+            let body = alloc::format!(r#"{{"node":"x","expires_ms":{expires},"ttl_ms":10000}}"#);
+            let lease = version(&body, at(1_000_000));
+            assert_eq!(left(&lease, Some(1_005_000), 0), Duration::from_secs(8), "{expires}");
+            assert_eq!(left(&lease, Some(1_013_000), 0), Duration::ZERO, "{expires}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_lease_must_also_have_expired_by_the_stores_date() {
+        let lease = version(r#"{"node":"x","expires_ms":1100000}"#, at(1_000_000));
+        assert_eq!(left(&lease, Some(1_063_000), 0), Duration::from_secs(37));
+        assert_eq!(left(&lease, Some(1_100_000), 0), Duration::ZERO);
+    }
+
+    #[test]
+    fn garbage_is_judged_with_the_largest_ttl() {
+        let lease = version("not json", at(1_000_000));
+        assert_eq!(left(&lease, Some(1_062_000), 0), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_date_that_runs_away_is_not_trusted() {
+        let config = Config::new("n");
+        let mut watch = StoreClockWatch::default();
+        let ms = Instant::from_millis;
+        assert_eq!(watch.observe(at(1_000_000), ms(0), ms(100), &config), at(1_000_000));
+        assert_eq!(watch.observe(at(1_006_000), ms(5_000), ms(5_100), &config), at(1_006_000));
+        assert_eq!(watch.observe(at(1_020_000), ms(6_000), ms(6_100), &config), Stamps::default());
+        assert_eq!(watch.observe(at(1_007_000), ms(7_000), ms(7_100), &config), Stamps::default());
+    }
+
+    #[test]
+    fn a_date_that_stands_still_is_not_trusted() {
+        let config = Config::new("n");
+        let mut watch = StoreClockWatch::default();
+        let ms = Instant::from_millis;
+        watch.observe(at(1_000_000), ms(0), ms(100), &config);
+        assert_eq!(watch.observe(at(1_000_000), ms(9_000), ms(9_100), &config), Stamps::default());
+    }
+}

@@ -1,0 +1,48 @@
+//! What a session remembers of cells it no longer works on: the highest epoch seen, and its own last release.
+
+use crate::id::{CellId, ETag, Epoch};
+use crate::lru::Lru;
+
+/// The last cells seen, bounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory(Lru<CellId, Seen>);
+
+#[derive(Clone, Debug)]
+struct Seen {
+    epoch: Epoch,
+    /// The tag of our own release, if that was the last thing seen: a claim may start from it.
+    released: Option<ETag>,
+}
+
+/// How many cells are remembered.
+const REMEMBERED: usize = 65_536;
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self(Lru::new(REMEMBERED))
+    }
+
+    /// Remembers that the cell was seen at `epoch`; never forgets a higher one.
+    pub(crate) fn note(&mut self, cell: &CellId, epoch: Epoch) {
+        let epoch = self.epoch(cell).map_or(epoch, |seen| seen.max(epoch));
+        self.0.insert(cell.clone(), Seen { epoch, released: None });
+    }
+
+    /// Remembers our own release.
+    pub(crate) fn note_release(&mut self, cell: &CellId, epoch: Epoch, etag: ETag) {
+        self.0.insert(cell.clone(), Seen { epoch, released: Some(etag) });
+    }
+
+    /// Returns the highest epoch seen.
+    pub(crate) fn epoch(&self, cell: &CellId) -> Option<Epoch> {
+        self.0.get(cell).map(|seen| seen.epoch)
+    }
+
+    /// Returns the epoch and tag of our own release, once: if the record has moved on, it is no use again.
+    pub(crate) fn take_release(&mut self, cell: &CellId) -> Option<(Epoch, ETag)> {
+        let Seen { epoch, released } = self.0.get(cell)?.clone();
+        let etag = released?;
+        self.0.insert(cell.clone(), Seen { epoch, released: None });
+        Some((epoch, etag))
+    }
+}

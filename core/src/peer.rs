@@ -1,0 +1,366 @@
+//! Other nodes: is one dead, and if so, fence it. One judgement at a time per node, whoever asks.
+//!
+//! A verdict of death becomes true by the fence, a compare-and-swap of the very version that was judged to
+//! a tombstone; from then on it is permanent and remembered. A live verdict is remembered for as long as
+//! that version is known to live.
+//!
+//! ```text
+//!   ask -> Reading -- tombstone, or fenced --------------------------------> dead
+//!             |  ^ \- young ---> live (remembered)                            ^
+//!             |  |  \- too old --> Fencing -- applied -------------------------+
+//!             |  +------------------ lost --+                                  |
+//!             +- missing -> ReadingRetired -- found ---------------------------+
+//!                    ^            +- missing -> Placing -- applied or lost --> Reading
+//! ```
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use crate::defects::Defect;
+use crate::env::{Env, Target};
+use crate::event::Ticket;
+use crate::id::{CellId, NodeId};
+use crate::judge::{StoreClockWatch, Version};
+use crate::lru::Lru;
+use crate::record::LeaseRecord;
+use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, Stamps, WriteReply};
+use crate::time::{Deadline, Instant, Timer};
+use crate::write::{Fate, Order, Write};
+
+/// What is known about a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Verdict {
+    /// Its lease can never be renewed again; or, for an asker who takes nothing, it is too old.
+    Dead,
+    /// The store could not be asked.
+    Failed(Fault),
+    /// Its lease lives.
+    Live { addr: Option<String>, until: Instant },
+}
+
+/// Who wants to know.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Asker {
+    /// A claim, which needs a dead node fenced.
+    Cell(CellId),
+    /// A look-up, which changes nothing.
+    Locate(Ticket),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Peers {
+    /// Nodes being judged; as many as there are operations in flight at most.
+    active: BTreeMap<NodeId, Active>,
+    dead: Lru<NodeId, ()>,
+    known: Lru<NodeId, Known>,
+    deadlines: BTreeSet<(Instant, NodeId)>,
+    clock: StoreClockWatch,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    version: Version,
+    live_until: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Active {
+    askers: BTreeSet<Asker>,
+    state: State,
+    failures: u32,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Fencing(Write),
+    Pausing(Instant),
+    Placing(Write),
+    Reading { id: ReadId, issued: Instant },
+    ReadingRetired(ReadId),
+}
+
+/// How many dead and how many living nodes are remembered.
+const REMEMBERED: usize = 4096;
+
+/// How often a lease is read in vain before the askers are told.
+const READS_MAX: u32 = 3;
+
+/// Who is to be told what, after a step that ended a judgement.
+pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
+
+/// What a step of a judgement led to.
+enum Step {
+    /// The node is dead for good.
+    Fenced,
+    Go(State),
+    Tell(Verdict),
+}
+
+impl Peers {
+    pub(crate) fn new() -> Self {
+        Self {
+            active: BTreeMap::new(),
+            dead: Lru::new(REMEMBERED),
+            known: Lru::new(REMEMBERED),
+            deadlines: BTreeSet::new(),
+            clock: StoreClockWatch::default(),
+        }
+    }
+
+    /// Returns the verdict on `node` if it is known; otherwise the asker is told by `on_*` later.
+    pub(crate) fn ask(&mut self, node: &NodeId, asker: Asker, env: &mut Env) -> Option<Verdict> {
+        if env.has(Defect::StealLive) || self.dead.get(node).is_some() {
+            return Some(Verdict::Dead);
+        }
+        if let Some(known) = self.known.get(node)
+            && env.mono() < known.live_until
+        {
+            return Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until });
+        }
+        match self.active.get_mut(node) {
+            Some(active) => {
+                active.askers.insert(asker);
+            }
+            None => {
+                let state = self.read(node, env);
+                let active = Active { askers: BTreeSet::from([asker]), state, failures: 0 };
+                self.active.insert(node.clone(), active);
+            }
+        }
+        None
+    }
+
+    /// Returns where a node that lives is reached, if that is known.
+    pub(crate) fn addr(&self, node: &NodeId) -> Option<String> {
+        self.known.get(node).and_then(|known| known.version.addr.clone())
+    }
+
+    pub(crate) fn on_read(&mut self, node: &NodeId, id: ReadId, reply: ReadReply, env: &mut Env) -> Told {
+        self.step(node, env, |peers, active, env| match active.state {
+            State::Reading { id: awaited, issued } if awaited == id => {
+                peers.on_lease(node, reply, issued, active, env)
+            }
+            State::ReadingRetired(awaited) if awaited == id => on_retired(node, reply, active, env),
+            State::Fencing(ref mut write) => {
+                let fate = write.on_read(id, reply, env);
+                peers.settle(node, fate, true, env)
+            }
+            State::Placing(ref mut write) => {
+                let fate = write.on_read(id, reply, env);
+                peers.settle(node, fate, false, env)
+            }
+            State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => None,
+        })
+    }
+
+    pub(crate) fn on_write(
+        &mut self,
+        node: &NodeId,
+        id: AttemptId,
+        reply: WriteReply,
+        env: &mut Env,
+    ) -> Told {
+        self.step(node, env, |peers, active, env| match active.state {
+            State::Fencing(ref mut write) => {
+                let fate = write.on_write(id, reply, env);
+                peers.settle(node, fate, true, env)
+            }
+            State::Placing(ref mut write) => {
+                let fate = write.on_write(id, reply, env);
+                peers.settle(node, fate, false, env)
+            }
+            State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => None,
+        })
+    }
+
+    /// Does what is due for one node, if anything is.
+    pub(crate) fn wake(&mut self, env: &mut Env) -> bool {
+        let Some((at, node)) = self.deadlines.first().cloned() else { return false };
+        if at > env.mono() {
+            return false;
+        }
+        self.step(&node, env, |peers, active, env| match active.state {
+            State::Pausing(_) => Some(Step::Go(peers.read(&node, env))),
+            State::Fencing(ref mut write) | State::Placing(ref mut write) => {
+                write.on_wake(env);
+                None
+            }
+            State::Reading { .. } | State::ReadingRetired(_) => None,
+        });
+        true
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        self.deadlines.first().map(|(at, _)| Deadline { at: *at, timer: Timer::Retry })
+    }
+
+    /// Forgets everything under way: the session writes nothing more.
+    pub(crate) fn clear(&mut self) {
+        self.active.clear();
+        self.deadlines.clear();
+    }
+
+    /// Applies one step to a node under judgement and keeps the deadline index true.
+    fn step(
+        &mut self,
+        node: &NodeId,
+        env: &mut Env,
+        step: impl FnOnce(&mut Self, &mut Active, &mut Env) -> Option<Step>,
+    ) -> Told {
+        let mut active = self.active.remove(node)?;
+        if let Some(at) = due(&active.state) {
+            self.deadlines.remove(&(at, node.clone()));
+        }
+        match step(self, &mut active, env) {
+            Some(Step::Fenced) => {
+                self.known.remove(node);
+                self.dead.insert(node.clone(), ());
+                return Some((active.askers, Verdict::Dead));
+            }
+            Some(Step::Tell(verdict)) => return Some((active.askers, verdict)),
+            Some(Step::Go(state)) => active.state = state,
+            None => {}
+        }
+        if let Some(at) = due(&active.state) {
+            self.deadlines.insert((at, node.clone()));
+        }
+        self.active.insert(node.clone(), active);
+        None
+    }
+
+    fn read(&self, node: &NodeId, env: &mut Env) -> State {
+        let unless = self.known.get(node).map(|known| known.version.etag.clone());
+        let id = env.read(Target::Peer(node.clone()), Key::lease(node), unless);
+        State::Reading { id, issued: env.mono() }
+    }
+
+    fn on_lease(
+        &mut self,
+        node: &NodeId,
+        reply: ReadReply,
+        issued: Instant,
+        active: &mut Active,
+        env: &mut Env,
+    ) -> Option<Step> {
+        let (version, stamps) = match reply {
+            ReadReply::Failed(fault) => return Some(retry(fault, active, env)),
+            ReadReply::Throttled { .. } => {
+                return Some(retry(Fault::new(FaultKind::Throttled, "nodes/"), active, env));
+            }
+            ReadReply::Missing if env.has(Defect::MissingIsDead) => return Some(Step::Fenced),
+            ReadReply::Missing => {
+                let id = env.read(Target::Peer(node.clone()), Key::retired(node), None);
+                return Some(Step::Go(State::ReadingRetired(id)));
+            }
+            ReadReply::Unchanged(stamps) => match self.known.remove(node) {
+                Some(known) => (known.version, stamps),
+                // Forgotten meanwhile: ask for the whole record.
+                None => return Some(Step::Go(self.read(node, env))),
+            },
+            ReadReply::Found { etag, body, stamps } => {
+                let shown = if env.has(Defect::SilenceFromIssue) { issued } else { env.mono() };
+                match self.known.remove(node) {
+                    Some(known) if known.version.etag == etag => (known.version, stamps),
+                    earlier => {
+                        let version = Version::new(etag, body, stamps, shown);
+                        if earlier.is_some_and(|earlier| version.goes_back_from(&earlier.version)) {
+                            self.clock.distrust();
+                        }
+                        (version, stamps)
+                    }
+                }
+            }
+        };
+        if version.is_tombstone {
+            return Some(Step::Fenced);
+        }
+        Some(self.judge(node, version, stamps, issued, active, env))
+    }
+
+    fn judge(
+        &mut self,
+        node: &NodeId,
+        mut version: Version,
+        stamps: Stamps,
+        issued: Instant,
+        active: &Active,
+        env: &mut Env,
+    ) -> Step {
+        version.shown_again(stamps);
+        let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
+        let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
+        let live_until = issued.after(remaining);
+        let step = if !remaining.is_zero() {
+            Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
+        } else if env.has(Defect::StealUnfenced) {
+            Step::Fenced
+        } else if takes(active) {
+            Step::Go(State::Fencing(fence(node, &version, env)))
+        } else {
+            Step::Tell(Verdict::Dead)
+        };
+        self.known.insert(node.clone(), Known { version, live_until });
+        step
+    }
+
+    fn settle(&mut self, node: &NodeId, fate: Fate, is_fence: bool, env: &mut Env) -> Option<Step> {
+        match fate {
+            Fate::Applied { .. } if is_fence => Some(Step::Fenced),
+            // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again.
+            Fate::Applied { .. } | Fate::Lost(_) => Some(Step::Go(self.read(node, env))),
+            Fate::Pending => None,
+            Fate::Refused(fault) => Some(Step::Tell(Verdict::Failed(fault))),
+        }
+    }
+}
+
+/// Tells whether some asker wants to take what a dead node held.
+fn takes(active: &Active) -> bool {
+    active.askers.iter().any(|asker| matches!(asker, Asker::Cell(_)))
+}
+
+/// Sends the tombstone of exactly the version that was judged.
+fn fence(node: &NodeId, version: &Version, env: &mut Env) -> Write {
+    let id = env.write_id();
+    let body = LeaseRecord::fence(&version.body, node, &env.node, &id).into();
+    start(node, Guard::Match(version.etag.clone()), body, env)
+}
+
+/// Takes the key of a lease that somebody removed, so that its holder's next renewal fails.
+fn place(node: &NodeId, env: &mut Env) -> Write {
+    let id = env.write_id();
+    let record = LeaseRecord::placeholder(node, &env.node, id, env.now.wall.as_millis());
+    start(node, Guard::Absent, record.to_bytes().into(), env)
+}
+
+fn start(node: &NodeId, guard: Guard, body: Arc<[u8]>, env: &mut Env) -> Write {
+    let target = Target::Peer(node.clone());
+    Write::start(Order { target, key: Key::lease(node), guard, body, urgent: None }, env)
+}
+
+fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut Env) -> Option<Step> {
+    Some(match reply {
+        ReadReply::Failed(fault) => retry(fault, active, env),
+        ReadReply::Found { .. } | ReadReply::Unchanged(_) => Step::Fenced,
+        ReadReply::Missing if takes(active) => Step::Go(State::Placing(place(node, env))),
+        ReadReply::Missing => Step::Tell(Verdict::Dead),
+        ReadReply::Throttled { .. } => retry(Fault::new(FaultKind::Throttled, "retired/"), active, env),
+    })
+}
+
+fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
+    active.failures += 1;
+    if active.failures >= READS_MAX {
+        return Step::Tell(Verdict::Failed(fault));
+    }
+    Step::Go(State::Pausing(env.backoff(active.failures)))
+}
+
+fn due(state: &State) -> Option<Instant> {
+    match state {
+        State::Fencing(write) | State::Placing(write) => write.deadline().map(|deadline| deadline.at),
+        State::Pausing(at) => Some(*at),
+        State::Reading { .. } | State::ReadingRetired(_) => None,
+    }
+}

@@ -1,0 +1,295 @@
+//! One write, from its first attempt until its fate is certain.
+//!
+//! A reply speaks for one attempt; a write is settled only by `Applied`, or by a read, issued after an
+//! attempt was sent, that shows its bytes or another version than the guarded one. Finding the guarded
+//! version still there proves nothing, since an attempt may still be on its way: the same bytes are sent
+//! again under the same guard until the tag moves. Leases, claims, releases, transfers and tombstones all
+//! settle here and nowhere else.
+//!
+//! ```text
+//!            +----------- still the guarded version -----------+
+//!            v                                                 |
+//!   start -> Sent --- unknown, rejected, conflict ---------> Reading --- ours ----> Applied
+//!            |  ^                                              |  ^
+//!            |  +-- throttled, not applied: Paused(Send)       |  +-- failed: Paused(Read)
+//!            v                                                 v
+//!          Applied, Refused                                   Lost
+//! ```
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use crate::defects::Defect;
+use crate::env::{Env, Target};
+use crate::id::ETag;
+use crate::record::{LeaseRecord, OwnerRecord};
+use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
+use crate::time::{Deadline, Instant, Timer};
+
+/// What is to be written.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) target: Target,
+    pub(crate) key: Key,
+    pub(crate) guard: Guard,
+    pub(crate) body: Arc<[u8]>,
+    /// The authority that ends if this write is not settled in time; delays are scaled to what is left of it.
+    pub(crate) urgent: Option<Instant>,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub(crate) enum Fate {
+    /// In the store. Authority may count from this time: the first attempt's send, or the send of the
+    /// attempt that itself answered `Applied`.
+    Applied { etag: ETag, counts_from: Instant },
+    /// Not in the store and never will be: the record has moved on to this.
+    Lost(Current),
+    /// Not known yet.
+    Pending,
+    /// Certainly not in the store, and never acceptable as it is.
+    Refused(Fault),
+}
+
+/// What a read showed under a key.
+#[derive(Debug)]
+pub(crate) enum Current {
+    Missing,
+    Version { etag: ETag, body: Box<[u8]> },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    target: Target,
+    key: Key,
+    guard: Guard,
+    body: Arc<[u8]>,
+    urgent: Option<Instant>,
+    first_sent: Instant,
+    /// When the current attempt was sent.
+    sent: Instant,
+    phase: Phase,
+    /// Whether some attempt may still land, or has.
+    is_unsettled: bool,
+    was_rejected: bool,
+    failures: u32,
+    pub(crate) conflicts: u32,
+    /// How often the store rejected the guard and then showed that it holds.
+    pub(crate) contradictions: u32,
+    pub(crate) last_fault: Option<Fault>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Paused(Then, Instant),
+    Reading(ReadId),
+    Sent(AttemptId),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    Read,
+    Send,
+}
+
+impl Write {
+    /// Sends the first attempt.
+    pub(crate) fn start(order: Order, env: &mut Env) -> Self {
+        let Order { target, key, guard, body, urgent } = order;
+        let id = env.write(target.clone(), key.clone(), guard.clone(), body.clone());
+        Self {
+            target,
+            key,
+            guard,
+            body,
+            urgent,
+            first_sent: env.mono(),
+            sent: env.mono(),
+            phase: Phase::Sent(id),
+            is_unsettled: false,
+            was_rejected: false,
+            failures: 0,
+            conflicts: 0,
+            contradictions: 0,
+            last_fault: None,
+        }
+    }
+
+    pub(crate) fn on_write(&mut self, id: AttemptId, reply: WriteReply, env: &mut Env) -> Fate {
+        if !matches!(self.phase, Phase::Sent(sent) if sent == id) {
+            // A late reply to an attempt that was given up on; the write is being settled by other means.
+            return Fate::Pending;
+        }
+        match reply {
+            WriteReply::Applied { etag } => {
+                let counts_from = if env.has(Defect::TtlFromReply) { env.mono() } else { self.sent };
+                return Fate::Applied { etag, counts_from };
+            }
+            WriteReply::Conflict if env.has(Defect::ConflictIsLost) => return Fate::Lost(Current::Missing),
+            WriteReply::Conflict => {
+                self.conflicts += 1;
+                self.read(env);
+            }
+            WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
+            WriteReply::Refused(fault) if self.is_unsettled => self.failed(fault, Then::Read, env),
+            WriteReply::Refused(fault) => return Fate::Refused(fault),
+            WriteReply::Rejected => {
+                self.was_rejected = true;
+                self.read(env);
+            }
+            WriteReply::Throttled { after } => {
+                self.last_fault = Some(Fault::new(FaultKind::Throttled, ""));
+                self.throttled(after, Then::Send, env);
+            }
+            WriteReply::Unknown(_) if env.has(Defect::UnknownIsLost) => return Fate::Lost(Current::Missing),
+            WriteReply::Unknown(_) if env.has(Defect::UnknownIsApplied) => {
+                return Fate::Applied { etag: self.assumed_tag(), counts_from: self.sent };
+            }
+            WriteReply::Unknown(fault) => {
+                self.is_unsettled = true;
+                let first = self.failures == 0;
+                self.failed(fault, Then::Read, env);
+                if first {
+                    self.read(env);
+                }
+            }
+        }
+        Fate::Pending
+    }
+
+    pub(crate) fn on_read(&mut self, id: ReadId, reply: ReadReply, env: &mut Env) -> Fate {
+        if !matches!(self.phase, Phase::Reading(reading) if reading == id) {
+            return Fate::Pending;
+        }
+        match reply {
+            ReadReply::Failed(fault) => self.failed(fault, Then::Read, env),
+            ReadReply::Found { etag, body, .. } => {
+                if *body == *self.body || (env.has(Defect::AdoptByName) && names(&body, env)) {
+                    let last = env.has(Defect::TtlFromLastAttempt);
+                    let counts_from = if last { self.sent } else { self.first_sent };
+                    return Fate::Applied { etag, counts_from };
+                }
+                match &self.guard {
+                    Guard::Match(guarded) if *guarded == etag && !env.has(Defect::TrustOldTag) => {
+                        self.still_guarded(env);
+                    }
+                    Guard::Absent | Guard::Match(_) => return Fate::Lost(Current::Version { etag, body }),
+                }
+            }
+            ReadReply::Missing => match self.guard {
+                Guard::Absent if !env.has(Defect::TrustOldTag) => self.still_guarded(env),
+                Guard::Absent | Guard::Match(_) => return Fate::Lost(Current::Missing),
+            },
+            ReadReply::Throttled { after } => self.throttled(after, Then::Read, env),
+            // The read asked for no version in particular, so this answer makes no sense.
+            ReadReply::Unchanged(_) => {
+                self.failed(
+                    Fault::new(FaultKind::Malformed, "304 to an unconditional read"),
+                    Then::Read,
+                    env,
+                );
+            }
+        }
+        Fate::Pending
+    }
+
+    pub(crate) fn on_wake(&mut self, env: &mut Env) {
+        match self.phase {
+            Phase::Paused(then, at) if at <= env.mono() => match then {
+                Then::Read => self.read(env),
+                Then::Send => self.send(env),
+            },
+            Phase::Paused(..) | Phase::Reading(_) | Phase::Sent(_) => {}
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        match self.phase {
+            Phase::Paused(_, at) => Some(Deadline { at, timer: Timer::Retry }),
+            Phase::Reading(_) | Phase::Sent(_) => None,
+        }
+    }
+
+    /// Tells whether giving up now leaves nothing behind: no attempt may still land.
+    pub(crate) fn is_harmless(&self) -> bool {
+        !self.is_unsettled && !matches!(self.phase, Phase::Sent(_))
+    }
+
+    pub(crate) fn first_sent(&self) -> Instant {
+        self.first_sent
+    }
+
+    /// Returns what to tell a caller who waits no longer.
+    pub(crate) fn fault(&self) -> Fault {
+        self.last_fault.clone().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, self.key.as_str()))
+    }
+
+    /// The guarded version is still current, which proves nothing: send the same bytes again.
+    fn still_guarded(&mut self, env: &mut Env) {
+        if self.was_rejected {
+            self.was_rejected = false;
+            self.contradictions += 1;
+        }
+        let trouble = self.failures.max(self.conflicts).max(self.contradictions);
+        if trouble <= 1 {
+            self.send(env);
+        } else {
+            self.phase = Phase::Paused(Then::Send, self.pace(trouble, env));
+        }
+    }
+
+    fn send(&mut self, env: &mut Env) {
+        self.sent = env.mono();
+        let id = env.write(self.target.clone(), self.key.clone(), self.guard.clone(), self.body.clone());
+        self.phase = Phase::Sent(id);
+    }
+
+    fn read(&mut self, env: &mut Env) {
+        self.phase = Phase::Reading(env.read(self.target.clone(), self.key.clone(), None));
+    }
+
+    fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {
+        self.failures += 1;
+        self.last_fault = Some(fault);
+        self.phase = Phase::Paused(then, self.pace(self.failures, env));
+    }
+
+    /// A throttled key rests for a second at least, unless the authority at stake cannot wait that long.
+    fn throttled(&mut self, after: Option<Duration>, then: Then, env: &mut Env) {
+        self.failures += 1;
+        let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
+        let wait = env.rng.jitter(wait.saturating_mul(5) / 4, 200);
+        let at = env.mono().after(wait);
+        let at = match self.urgent {
+            Some(until) => at.min(until.before(env.config.attempt_timeout)).max(env.mono().after(BREATH)),
+            None => at,
+        };
+        self.phase = Phase::Paused(then, at);
+    }
+
+    fn pace(&self, failures: u32, env: &mut Env) -> Instant {
+        let at = env.backoff(failures - 1);
+        match self.urgent {
+            Some(until) => at.min(env.mono().after((until.since(env.mono()) / 8).max(BREATH))),
+            None => at,
+        }
+    }
+
+    fn assumed_tag(&self) -> ETag {
+        match &self.guard {
+            Guard::Match(etag) => etag.clone(),
+            Guard::Absent => ETag::new(b"assumed").expect("not empty"),
+        }
+    }
+}
+
+/// The shortest pause: delays scaled to what is left of an authority would otherwise shrink to nothing.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// Tells whether a record of either kind names this node: the shortcut of a deliberate bug.
+fn names(body: &[u8], env: &Env) -> bool {
+    let owner = OwnerRecord::parse(body).ok().and_then(|record| record.node);
+    let lease = LeaseRecord::parse(body).ok().map(|record| record.node);
+    owner.or(lease).is_some_and(|node| node == env.node)
+}
