@@ -8,13 +8,17 @@
 //! its queue, so that no byte of it had left; a test counts what a server sees.
 
 use core::error::Error as _;
+use core::fmt;
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Request, Response, Url, redirect, retry};
-use tenure_core::{Fault, FaultKind, Key, Op, Reply};
-use tenure_s3::{Bucket, Credentials, ResponseHeaders, SignedAt, Signer, reply_max, unanswered, unsent};
+use tenure_core::{Fault, FaultKind, Op, Reply};
+use tenure_s3::{
+    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, reply_max, timeout, unanswered,
+    unsendable, unsent,
+};
 
 use crate::signing_clock::wall_now;
 use crate::store::Store;
@@ -27,7 +31,6 @@ const POOL_IDLE: Duration = Duration::from_secs(5);
 ///
 /// Leases have connections of their own, so that a renewal never waits for other traffic. A connection is
 /// served by the tokio runtime that opened it, which must keep running between operations.
-#[derive(Debug)]
 pub struct S3Store {
     signing: Mutex<Signing>,
     leases: Client,
@@ -35,7 +38,6 @@ pub struct S3Store {
 }
 
 /// The signer and the buffer it builds requests in.
-#[derive(Debug)]
 struct Signing {
     signer: Signer,
     buf: Vec<u8>,
@@ -85,7 +87,9 @@ impl S3Store {
         let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
         let mut request = Request::new(method, url);
         for (name, value) in signed.headers.iter() {
-            let value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+            // Kept out of the client's own traces.
+            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         if let Op::Write(write) = op {
@@ -100,7 +104,7 @@ impl Store for S3Store {
     async fn execute(&self, op: Op) -> Reply {
         let (request, signed_at) = match self.prepare(&op) {
             Ok(prepared) => prepared,
-            Err(fault) => return unsent(&op, fault),
+            Err(fault) => return unsendable(&op, fault),
         };
         let client = if is_lease(&op) { &self.leases } else { &self.others };
         let mut response = match client.execute(request).await {
@@ -115,6 +119,12 @@ impl Store for S3Store {
         };
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
         self.signing().signer.reply(&op, signed_at, &response)
+    }
+}
+
+impl fmt::Debug for S3Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S3Store({})", self.signing().signer.bucket())
     }
 }
 
@@ -133,24 +143,6 @@ fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
         .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
     let builder = if bucket.is_loopback() { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
-}
-
-fn is_lease(op: &Op) -> bool {
-    match op {
-        Op::List(_) => false,
-        Op::Read(op) => op.key.as_str().starts_with(Key::LEASES),
-        Op::Remove(op) => op.key.as_str().starts_with(Key::LEASES),
-        Op::Write(op) => op.key.as_str().starts_with(Key::LEASES),
-    }
-}
-
-fn timeout(op: &Op) -> Duration {
-    match op {
-        Op::List(op) => op.timeout,
-        Op::Read(op) => op.timeout,
-        Op::Remove(op) => op.timeout,
-        Op::Write(op) => op.timeout,
-    }
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
@@ -179,6 +171,9 @@ fn detail(error: &reqwest::Error) -> String {
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
         source = cause.source();
+    }
+    if error.is_connect() {
+        text += "; is the endpoint (AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
     }
     text
 }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use tenure_core::{
-    AttemptId, CellId, Guard, Key, Op, ReadId, ReadOp, ReadReply, Reply, WallTime, WriteOp, WriteReply,
+    AttemptId, CellId, FaultKind, Guard, Key, Op, ReadId, ReadOp, ReadReply, Reply, WallTime, WriteOp,
+    WriteReply,
 };
 use tenure_s3::{
     Bucket, Credentials, Response, ResponseHeaders, Settings, SignedAt, Signer, unanswered, unsent,
@@ -81,7 +82,9 @@ fn a_read_that_taught_the_time_fails_and_is_left_to_the_engine() {
     let mut signer = signer();
     let (signed_at, _) = sign(&mut signer, SUNDAY.after(HOUR));
     let reply = refuse(&mut signer, &read(), signed_at, "RequestTimeTooSkewed", Some(SUNDAY_TEXT));
-    assert!(matches!(reply, Reply::Read(ReadReply::Failed(_))), "{reply:?}");
+    // Not `Denied`, which would say that asking again is of no use.
+    let Reply::Read(ReadReply::Failed(fault)) = reply else { panic!("{reply:?}") };
+    assert_eq!(fault.kind, FaultKind::Unavailable);
     assert_eq!(signer.clock_error(), HOUR);
 }
 
@@ -169,7 +172,7 @@ fn new_credentials_sign_with_their_own_key_on_the_same_day() {
 
 #[test]
 fn only_a_request_that_never_left_is_known_not_to_be_applied() {
-    let fault = || tenure_core::Fault::new(tenure_core::FaultKind::Network, "broke");
+    let fault = || tenure_core::Fault::new(FaultKind::Network, "broke");
     assert!(is_not_applied(&unsent(&write(), fault())));
     assert!(matches!(unanswered(&write(), fault()), Reply::Write(WriteReply::Unknown(_))));
     for reply in [unsent(&read(), fault()), unanswered(&read(), fault())] {
