@@ -39,8 +39,8 @@ struct Leaving {
     callers: Vec<Ticket>,
     /// Cells held when it began and not given back yet.
     queue: VecDeque<CellId>,
-    /// When the rest is abandoned rather than given back.
-    give_up: Instant,
+    /// When the rest is abandoned rather than given back; nothing once that has happened.
+    give_up: Option<Instant>,
 }
 
 /// How many cells a leaving node gives back at once.
@@ -273,7 +273,7 @@ impl Engine {
         Standing { authority: self.authority(), is_leaving: self.leaving.is_some() }
     }
 
-    /// Tells those who asked about a node what was found.
+    /// Tells those who asked about a node what was found. An asker may have turned to another node since.
     fn tell(&mut self, node: &NodeId, told: Told) {
         let Some((askers, verdict)) = told else { return };
         for asker in askers {
@@ -283,7 +283,9 @@ impl Engine {
                     let with = (&mut self.env, &mut self.peers, standing);
                     self.cells.on_verdict(&cell, node, verdict.clone(), with);
                 }
-                Asker::Locate(ticket) => self.locates.on_verdict(ticket, verdict.clone(), &mut self.env),
+                Asker::Locate(ticket) => {
+                    self.locates.on_verdict(ticket, node, verdict.clone(), &mut self.env)
+                }
             }
         }
     }
@@ -312,14 +314,14 @@ impl Engine {
         }
         let queue = self.cells.held().cloned().collect();
         let give_up = self.env.mono().after(self.env.config.patience);
-        self.leaving = Some(Leaving { callers: alloc::vec![ticket], queue, give_up });
+        self.leaving = Some(Leaving { callers: alloc::vec![ticket], queue, give_up: Some(give_up) });
         if self.authority().is_none() {
             // Not joined yet: there is nothing to give back.
             self.lease.fence(FenceCause::Left, &mut self.env);
             return self.end_session();
         }
         if self.env.has(Defect::LeaveBeforeRelease) {
-            return self.lease.leave(&mut self.env);
+            return self.end_lease();
         }
         let standing = self.standing();
         self.cells.admit_no_more(&mut self.env, &mut self.peers, standing);
@@ -337,13 +339,21 @@ impl Engine {
         {
             self.cells.give_back(&cell, (&mut self.env, &mut self.peers, standing));
         }
-        if self.env.mono() >= leaving.give_up {
+        let now = self.env.mono();
+        if leaving.give_up.take_if(|at| now >= *at).is_some() {
             leaving.queue.clear();
             self.cells.abandon(&mut self.env);
         }
         if self.cells.is_empty() {
             // All tenures have ended: now nobody needs to wait for the lease to run out.
-            self.lease.leave(&mut self.env);
+            self.end_lease();
+        }
+    }
+
+    /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
+    fn end_lease(&mut self) {
+        if self.lease.leave(&mut self.env) {
+            self.peers.clear();
         }
     }
 
@@ -364,12 +374,9 @@ impl Engine {
     }
 
     fn deadline(&self) -> Option<Deadline> {
-        // Once given up, leaving waits only for a renewal in flight, whose deadline is the lease's own.
-        let leaving = self
-            .leaving
-            .as_ref()
-            .filter(|leaving| self.authority().is_some() && self.env.mono() < leaving.give_up);
-        let leaving = leaving.map(|leaving| Deadline { at: leaving.give_up, timer: Timer::Poll });
+        let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
+        let leaving =
+            leaving.and_then(|leaving| leaving.give_up).map(|at| Deadline { at, timer: Timer::Poll });
         let machines =
             [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];
         machines.into_iter().flatten().min()

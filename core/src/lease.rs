@@ -93,14 +93,15 @@ impl Lease {
         }
     }
 
-    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it.
-    pub(crate) fn leave(&mut self, env: &mut Env) {
-        if let State::Held(held) = &self.state {
-            let until = held.until;
-            let guard = Guard::Match(held.etag.clone());
-            let write = self.start(guard, true, Some(until), env);
-            self.state = State::Leaving { write, until };
-        }
+    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it. Returns whether
+    /// it was sent.
+    pub(crate) fn leave(&mut self, env: &mut Env) -> bool {
+        let State::Held(held) = &self.state else { return false };
+        let until = held.until;
+        let guard = Guard::Match(held.etag.clone());
+        let write = self.start(guard, true, Some(until), env);
+        self.state = State::Leaving { write, until };
+        true
     }
 
     /// Ends what time has ended. Returns whether the session was fenced just now.
@@ -357,7 +358,7 @@ fn loss(current: &Current) -> FenceCause {
         Current::Missing => FenceCause::LeaseRemoved,
         Current::Version { body, .. } => match LeaseRecord::parse(body) {
             Ok(record) if record.is_tombstone() => FenceCause::LeaseFenced,
-            // A placeholder: somebody missed the removed lease before we did.
+            // A placeholder: the lease was removed, and its key taken to keep us from renewing.
             Ok(record) if record.fenced_by.is_some() => FenceCause::LeaseRemoved,
             Ok(_) | Err(_) => FenceCause::LeaseReplaced,
         },

@@ -143,9 +143,9 @@ impl Cell {
         }
     }
 
+    /// Takes the verdict on `node`. An earlier claim of this cell may have asked about another node than the
+    /// one that holds it now, whose death says nothing about the holder.
     pub(super) fn on_verdict(&mut self, node: &NodeId, verdict: Verdict, ctx: &mut Ctx<'_>) {
-        // A claim may have been forgotten and made again since it asked: the verdict on an earlier holder
-        // says nothing about the one who holds the cell now.
         if !matches!(&self.state, State::Judging(seen) if seen.node == *node) {
             return;
         }
