@@ -54,7 +54,9 @@ struct Run {
 
 impl Run {
     fn new() -> Self {
-        let config = Config::new("me").with_ttl(Duration::from_secs(3));
+        // Short of patience, so that giving up happens within a run.
+        let patience = Duration::from_millis(400);
+        let config = Config { patience, ..Config::new("me").with_ttl(Duration::from_secs(3)) };
         Self {
             engine: Engine::new(config, SessionId::new(1), 3).expect("a legal configuration"),
             now: 0,
@@ -210,7 +212,7 @@ fn call(step: &Step) -> Call {
         0..=5 => Call::Claim { cell, wait: Duration::from_millis(u64::from(step.detail >> 6)) },
         6 => Call::Claim { cell, wait: Duration::MAX },
         7 => Call::Join,
-        8 if step.pick > 200 => Call::Leave,
+        8 if step.pick > 128 => Call::Leave,
         9 => Call::Locate { cell, max_age: Duration::from_millis(u64::from(step.detail >> 6)) },
         10 => Call::Peers,
         11 => Call::Publish { load: None, meta: Some(BTreeMap::new()) },
