@@ -132,3 +132,20 @@ fn callers_who_come_later_get_a_listing_of_their_own() {
         "#,
     );
 }
+
+#[test]
+fn a_lease_listed_but_not_readable_lives_unless_its_stamp_is_too_old_for_any_ttl() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    peers
+               -> list l1 nodes/
+        t=1    l1 page date=1000 nodes/b.1.json@l5@938 nodes/c.1.json@l6@937
+               -> read r2 nodes/c.1.json
+               -> read r3 nodes/b.1.json
+        t=2    r2 failed network
+        t=3    r3 throttled
+               -> done t1 peers b.1=live,unread c.1=dead,unread
+        "#,
+    );
+}

@@ -184,3 +184,31 @@ fn a_look_up_needs_a_lease() {
         "#,
     );
 }
+
+#[test]
+fn a_remembered_answer_is_no_use_once_a_higher_epoch_was_seen() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    locate a
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":10000} modified=1000 date=1001
+               -> done t1 at b.1 addr=none epoch=6
+        t=3    claim a
+               -> read r3 cells/a/own.json
+        t=4    r3 found e10 {"node":"","epoch":7}
+               -> write w4 cells/a/own.json match=e10 node=me epoch=8
+        t=5    w4 applied
+               -> done t2 claimed epoch=8
+        t=6    release a epoch=8
+               -> notify ended a epoch=8
+               -> write w5 cells/a/own.json match=w4 released epoch=8
+        t=7    w5 applied
+               -> done t3 released
+        t=8    locate a age=1000s
+               -> read r6 cells/a/own.json
+        "#,
+    );
+}
