@@ -351,7 +351,9 @@ fn loss(current: &Current) -> FenceCause {
     match current {
         Current::Missing => FenceCause::LeaseRemoved,
         Current::Version { body, .. } => match LeaseRecord::parse(body) {
-            Ok(record) if record.fenced_by.is_some() => FenceCause::LeaseFenced,
+            Ok(record) if record.is_tombstone() => FenceCause::LeaseFenced,
+            // A placeholder: the lease was removed, and its key taken to keep us from renewing.
+            Ok(record) if record.fenced_by.is_some() => FenceCause::LeaseRemoved,
             Ok(_) | Err(_) => FenceCause::LeaseReplaced,
         },
     }

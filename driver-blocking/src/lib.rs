@@ -7,9 +7,11 @@
 mod cell;
 mod driver;
 mod entropy;
+mod file;
 mod node;
 mod pool;
 mod store;
+mod wait;
 
 #[doc(hidden)]
 pub mod clock;
@@ -17,6 +19,7 @@ pub mod clock;
 pub mod session;
 
 pub use cell::Cell;
+pub use file::{Change, Durability, FileStore, Journal, JournalEntry, JournalError};
 pub use node::Node;
 pub use session::Loss;
 pub use store::Store;

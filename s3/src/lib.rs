@@ -1,1 +1,55 @@
-//! S3's dialect of the store vocabulary: signed requests out, replies in, no sockets.
+//! S3's dialect of Tenure's store: signed requests out, replies in, no sockets and no clock.
+//!
+//! A [`Bucket`] and [`Credentials`] make a [`Signer`]. For each operation it gives a [`Request`] of plain
+//! values for any HTTP client, and turns the client's [`Response`] into the operation's one reply. It never
+//! retries and never follows: what a reply means is the engine's business.
+//!
+//! ```
+//! use tenure_core::{CellId, Key, Op, ReadId, ReadOp, Reply, ReadReply, WallTime};
+//! use tenure_s3::{Bucket, Credentials, Response, ResponseHeaders, Settings, Signer};
+//!
+//! let settings = Settings { endpoint: Some("http://127.0.0.1:9000".into()), ..Settings::default() };
+//! let bucket = Bucket::parse("s3://my-bucket/prod", &settings)?;
+//! let mut signer = Signer::new(bucket, Credentials::new("AKIDEXAMPLE", "secret", None)?);
+//!
+//! let key = Key::owner(&CellId::new("orders:42")?);
+//! let timeout = core::time::Duration::from_secs(1);
+//! let op = Op::Read(ReadOp { id: ReadId::new(1), key, unless: None, timeout });
+//! let mut buf = Vec::new();
+//! let request = signer.request(&op, WallTime::from_millis(1_764_400_000_000), &mut buf);
+//! assert_eq!(request.url, "http://127.0.0.1:9000/my-bucket/prod/cells/orders%3A42/own.json");
+//!
+//! // An HTTP client sends it and reads the answer to its end.
+//! let body = br#"<Error><Code>NoSuchKey</Code></Error>"#;
+//! let response = Response { status: 404, headers: ResponseHeaders::default(), body };
+//! let signed_at = request.signed_at;
+//! assert_eq!(signer.reply(&op, signed_at, &response), Reply::Read(ReadReply::Missing));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | to decide | read |
+//! | --- | --- |
+//! | which URLs a store's address means | [`Bucket`], [`Settings`] |
+//! | what is signed, and how | [`Signer`], [`Request`] |
+//! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
+
+mod bucket;
+mod credentials;
+mod encode;
+mod endpoint;
+mod explain;
+mod list;
+mod request;
+mod response;
+mod signer;
+mod sigv4;
+mod stamp;
+mod xml;
+
+pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings, Style};
+pub use credentials::{Credentials, CredentialsError};
+pub use request::{Headers, Method, Request};
+pub use response::{
+    About, LIST_MAX, REPLY_MAX, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply,
+};
+pub use signer::{SignedAt, Signer, reply_max, unanswered, unsent};

@@ -49,6 +49,7 @@ impl Cell {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<'_>) {
         self.conflicts = 0;
         self.failures = 0;
+        self.has_regressed = false;
         match ctx.memory.take_release(ctx.id) {
             Some((epoch, etag)) => self.take(epoch.next(), Guard::Match(etag), ctx),
             None => self.read(None, ctx),
@@ -85,12 +86,7 @@ impl Cell {
         let seen = ctx.memory.epoch(ctx.id).filter(|_| !ctx.env.has(Defect::GrantRegressed));
         let (etag, body) = match (current, seen) {
             (Current::Missing, None) => return self.take(Some(Epoch::FIRST), Guard::Absent, ctx),
-            (Current::Missing, Some(seen)) => {
-                let key = Key::owner(ctx.id);
-                return self.fail(ctx, |_, _| {
-                    ClaimError::Bad(BadRecord::Regressed { key: key.clone(), seen, found: None })
-                });
-            }
+            (Current::Missing, Some(seen)) => return self.regressed(seen, None, ctx),
             (Current::Version { etag, body }, _) => (etag, body),
         };
         let record = match OwnerRecord::parse(&body) {
@@ -101,8 +97,7 @@ impl Cell {
             }
         };
         if let Some(seen) = seen.filter(|seen| record.epoch < *seen) {
-            let bad = BadRecord::Regressed { key: Key::owner(ctx.id), seen, found: Some(record.epoch) };
-            return self.fail(ctx, |_, _| ClaimError::Bad(bad.clone()));
+            return self.regressed(seen, Some(record.epoch), ctx);
         }
         ctx.memory.note(ctx.id, record.epoch);
         let next = record.epoch.next();
@@ -125,6 +120,16 @@ impl Cell {
                 self.judge(seen, ctx);
             }
         }
+    }
+
+    /// The record is older than one seen before. A look-up may have overtaken this claim's read, so only a
+    /// read that was issued since can say that the record itself went back.
+    fn regressed(&mut self, seen: Epoch, found: Option<Epoch>, ctx: &mut Ctx<'_>) {
+        if !mem::replace(&mut self.has_regressed, true) {
+            return self.read(None, ctx);
+        }
+        let key = Key::owner(ctx.id);
+        self.fail(ctx, |_, _| ClaimError::Bad(BadRecord::Regressed { key: key.clone(), seen, found }));
     }
 
     fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {

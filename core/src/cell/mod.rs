@@ -75,6 +75,8 @@ pub(crate) struct Cell {
     conflicts: u32,
     /// Reads failed in a row.
     failures: u32,
+    /// Whether the last read of this claim showed an epoch below one already seen.
+    has_regressed: bool,
 }
 
 /// One caller's claim.

@@ -1,0 +1,457 @@
+//! Where the records live: `s3://bucket/prefix` and the settings around it, parsed once into valid URLs.
+//!
+//! Everything that could make a request go astray later (a key too long, a host signed in one spelling and
+//! sent in another, a prefix that a URL library would fold) is refused here, before any request.
+
+use core::fmt;
+
+use tenure_core::Key;
+
+use crate::encode::{Slash, percent_encode};
+use crate::endpoint::Endpoint;
+
+/// The longest key that S3 takes, in bytes, prefix included.
+pub const KEY_MAX: usize = 1024;
+
+/// The longest key of ours below a prefix: the owner record of a cell whose name has 255 bytes.
+const RELATIVE_KEY_MAX: usize = Key::OWNERS.len() + 255 + "/own.json".len();
+
+/// How the bucket appears in a URL.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Style {
+    /// `https://host/bucket/key`.
+    Path,
+    /// `https://bucket.host/key`.
+    VirtualHost,
+}
+
+/// What a store's URL does not say; every part may be left out.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Settings {
+    /// `http://host[:port]` or `https://host[:port]` of the server; the provider's own when left out.
+    pub endpoint: Option<String>,
+    /// The region that requests are signed for. It may be left out with an endpoint (then `us-east-1`).
+    pub region: Option<String>,
+    /// How the bucket appears in URLs. When left out: path style with an endpoint or a bucket whose name is
+    /// not one DNS label (its wildcard certificate would not match), else virtual-host style.
+    pub style: Option<Style>,
+}
+
+impl Settings {
+    /// Reads endpoint and region by the AWS conventions: `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`,
+    /// `AWS_REGION` before `AWS_DEFAULT_REGION`. An empty variable counts as unset.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let first = |names: [&str; 2]| {
+            names.into_iter().filter_map(&lookup).map(|value| value.trim().to_owned()).find(|v| !v.is_empty())
+        };
+        Self {
+            endpoint: first(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]),
+            region: first(["AWS_REGION", "AWS_DEFAULT_REGION"]),
+            style: None,
+        }
+    }
+}
+
+/// A bucket and a prefix at one server: every URL built from it is valid.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Bucket {
+    name: String,
+    /// Empty, or ends with a slash.
+    prefix: String,
+    region: String,
+    style: Style,
+    endpoint: Endpoint,
+    host: String,
+}
+
+impl Bucket {
+    /// Takes `s3://bucket` or `s3://bucket/prefix`.
+    ///
+    /// # Errors
+    /// Says which setting is wrong and what to write instead.
+    pub fn parse(url: &str, settings: &Settings) -> Result<Self, BucketError> {
+        let (name, prefix) = split_url(url)?;
+        let endpoint = match &settings.endpoint {
+            None => None,
+            // A refused endpoint may contain a password, so the error does not repeat it.
+            Some(text) => {
+                Some(Endpoint::parse(text).map_err(|why| BucketError::new(Setting::Endpoint, "", why))?)
+            }
+        };
+        let region = match (settings.region.as_deref(), &endpoint) {
+            (Some(region), _) => region,
+            (None, Some(_)) => "us-east-1",
+            (None, None) => {
+                let why = "is missing; set AWS_REGION, or AWS_ENDPOINT_URL for a store that is not AWS";
+                return Err(BucketError::new(Setting::Region, "", why));
+            }
+        };
+        check_region(region)?;
+        let style = settings.style.unwrap_or(if endpoint.is_some() || !is_dns_label(name) {
+            Style::Path
+        } else {
+            Style::VirtualHost
+        });
+        let server = endpoint.unwrap_or_else(|| Endpoint::aws(region));
+        let endpoint = match style {
+            Style::Path => server,
+            Style::VirtualHost => with_bucket(&server, name)?,
+        };
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let host = endpoint.authority();
+        Ok(Self { name: name.to_owned(), prefix, region: region.to_owned(), style, endpoint, host })
+    }
+
+    /// Returns the bucket's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the prefix: empty, or text that ends with a slash.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns the region that requests are signed for.
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// Returns the value of the `Host` header, which is signed byte for byte.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Tells whether the server runs on this machine, so that a proxy must not come between.
+    pub fn is_loopback(&self) -> bool {
+        self.endpoint.is_loopback()
+    }
+
+    /// Appends scheme and authority.
+    pub(crate) fn push_origin(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.endpoint.scheme.as_str().as_bytes());
+        out.extend_from_slice(b"://");
+        out.extend_from_slice(self.host.as_bytes());
+    }
+
+    /// Appends the encoded path of an object; `key` is relative to the prefix.
+    pub(crate) fn push_object_path(&self, key: &str, out: &mut Vec<u8>) {
+        if self.style == Style::Path {
+            out.push(b'/');
+            out.extend_from_slice(self.name.as_bytes());
+        }
+        out.push(b'/');
+        percent_encode(&self.prefix, Slash::Kept, out);
+        percent_encode(key, Slash::Kept, out);
+    }
+
+    /// Appends the encoded path of the bucket itself.
+    pub(crate) fn push_bucket_path(&self, out: &mut Vec<u8>) {
+        out.push(b'/');
+        if self.style == Style::Path {
+            out.extend_from_slice(self.name.as_bytes());
+        }
+    }
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, prefix) = (&self.name, self.prefix.trim_end_matches('/'));
+        write!(f, "s3://{name}")?;
+        if prefix.is_empty() { Ok(()) } else { write!(f, "/{prefix}") }
+    }
+}
+
+/// Which part of a store's address is wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Setting {
+    /// The bucket's name in the URL.
+    Bucket,
+    /// [`Settings::endpoint`].
+    Endpoint,
+    /// The prefix in the URL.
+    Prefix,
+    /// [`Settings::region`].
+    Region,
+    /// [`Settings::style`].
+    Style,
+    /// The URL as a whole.
+    Url,
+}
+
+/// Why a store's address is refused. Its `Display` names the setting and says what to write instead.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BucketError {
+    setting: Setting,
+    shown: String,
+    why: String,
+}
+
+impl BucketError {
+    fn new(setting: Setting, shown: &str, why: impl Into<String>) -> Self {
+        Self { setting, shown: shown.chars().take(80).collect(), why: why.into() }
+    }
+
+    /// Returns which setting is wrong.
+    pub fn setting(&self) -> Setting {
+        self.setting
+    }
+}
+
+impl fmt::Display for BucketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noun = match self.setting {
+            Setting::Bucket => "the bucket",
+            Setting::Endpoint => "the endpoint",
+            Setting::Prefix => "the prefix",
+            Setting::Region => "the region",
+            Setting::Style => "the address style",
+            Setting::Url => "the store's URL",
+        };
+        f.write_str(noun)?;
+        if !self.shown.is_empty() {
+            write!(f, " {:?}", self.shown)?;
+        }
+        write!(f, " {}", self.why)
+    }
+}
+
+impl core::error::Error for BucketError {}
+
+fn split_url(url: &str) -> Result<(&str, &str), BucketError> {
+    let Some(rest) = url.strip_prefix("s3://") else {
+        return Err(BucketError::new(
+            Setting::Url,
+            "",
+            "does not start with s3://; write s3://bucket/prefix",
+        ));
+    };
+    if rest.contains('@') {
+        // Not shown: what stands before the @ may be a secret.
+        let why = "has a user name; credentials go into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        return Err(BucketError::new(Setting::Url, "", why));
+    }
+    if rest.contains(['?', '#']) {
+        let why = "has a query or a fragment; endpoint and region are settings of their own";
+        return Err(BucketError::new(Setting::Url, url, why));
+    }
+    let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    check_name(name)?;
+    let prefix = prefix.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(prefix);
+    check_prefix(prefix)?;
+    Ok((name, prefix))
+}
+
+fn check_name(name: &str) -> Result<(), BucketError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    let good = (3..=63).contains(&bytes.len())
+        && name.bytes().all(legal)
+        && edge(bytes.first())
+        && edge(bytes.last())
+        && !name.contains("..");
+    if good {
+        return Ok(());
+    }
+    let why =
+        "is not a bucket's name: use 3 to 63 of a-z 0-9 . -, starting and ending with a letter or digit";
+    Err(BucketError::new(Setting::Bucket, name, why))
+}
+
+/// BL-48: a prefix in which a URL library could fold something, or under which a key could grow too long.
+fn check_prefix(prefix: &str) -> Result<(), BucketError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'-');
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    if !prefix.bytes().all(legal) {
+        return Err(BucketError::new(Setting::Prefix, prefix, "may only have A-Z a-z 0-9 _ . - and /"));
+    }
+    if prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        return Err(BucketError::new(Setting::Prefix, prefix, "has an empty, . or .. segment"));
+    }
+    let most = KEY_MAX - RELATIVE_KEY_MAX - "/".len();
+    if prefix.len() > most {
+        let why = format!("is too long: at most {most} bytes, so that every key stays within {KEY_MAX}");
+        return Err(BucketError::new(Setting::Prefix, prefix, why));
+    }
+    Ok(())
+}
+
+fn check_region(region: &str) -> Result<(), BucketError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    if (1..=63).contains(&region.len()) && region.bytes().all(legal) {
+        return Ok(());
+    }
+    Err(BucketError::new(Setting::Region, region, "is not a region's name; write one like eu-west-1"))
+}
+
+fn with_bucket(server: &Endpoint, name: &str) -> Result<Endpoint, BucketError> {
+    let dns = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.');
+    if !dns {
+        let why = "cannot be virtual-host: the bucket's name is no host name; use path style";
+        return Err(BucketError::new(Setting::Style, "", why));
+    }
+    server.with_bucket(name).ok_or_else(|| {
+        let why = "cannot be virtual-host: the endpoint is an IP address; use path style";
+        BucketError::new(Setting::Style, "", why)
+    })
+}
+
+fn is_dns_label(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bucket, KEY_MAX, Setting, Settings, Style};
+
+    fn settings(endpoint: Option<&str>, region: Option<&str>, style: Option<Style>) -> Settings {
+        Settings { endpoint: endpoint.map(Into::into), region: region.map(Into::into), style }
+    }
+
+    fn url(store: &str, settings: &Settings) -> String {
+        let bucket = Bucket::parse(store, settings).expect(store);
+        let mut out = Vec::new();
+        bucket.push_origin(&mut out);
+        bucket.push_object_path("cells/a:b/own.json", &mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn the_provider_is_addressed_in_virtual_host_style() {
+        let aws = settings(None, Some("eu-west-1"), None);
+        assert_eq!(
+            url("s3://my-bucket/a/b", &aws),
+            "https://my-bucket.s3.eu-west-1.amazonaws.com/a/b/cells/a%3Ab/own.json"
+        );
+        let china = settings(None, Some("cn-north-1"), None);
+        assert!(url("s3://bkt", &china).starts_with("https://bkt.s3.cn-north-1.amazonaws.com.cn/cells/"));
+    }
+
+    #[test]
+    fn bl_12_a_dotted_bucket_or_a_custom_endpoint_is_addressed_in_path_style() {
+        let aws = settings(None, Some("eu-west-1"), None);
+        assert!(
+            url("s3://my.bucket.x", &aws)
+                .starts_with("https://s3.eu-west-1.amazonaws.com/my.bucket.x/cells/")
+        );
+        let own = settings(Some("http://[::1]:9000/"), None, None);
+        assert_eq!(url("s3://bkt/p/", &own), "http://[::1]:9000/bkt/p/cells/a%3Ab/own.json");
+    }
+
+    #[test]
+    fn the_style_can_be_overridden() {
+        let own = settings(Some("https://h.example:9000"), None, Some(Style::VirtualHost));
+        assert!(url("s3://bkt", &own).starts_with("https://bkt.h.example:9000/cells/"));
+        let aws = settings(None, Some("eu-west-1"), Some(Style::Path));
+        assert!(url("s3://bkt", &aws).starts_with("https://s3.eu-west-1.amazonaws.com/bkt/"));
+        for (store, endpoint) in [("s3://bkt", "http://127.0.0.1:1"), ("s3://B_t", "http://h")] {
+            let own = settings(Some(endpoint), None, Some(Style::VirtualHost));
+            assert_eq!(Bucket::parse(store, &own).expect_err(store).setting(), Setting::Style);
+        }
+    }
+
+    #[test]
+    fn bl_48_prefixes_that_could_be_folded_are_refused() {
+        let own = settings(Some("http://h"), None, None);
+        for store in [
+            "s3://bkt//",
+            "s3://bkt//a",
+            "s3://bkt/a//b",
+            "s3://bkt/a//",
+            "s3://bkt/.",
+            "s3://bkt/../a",
+            "s3://bkt/a/..",
+            "s3://bkt/a b",
+            "s3://bkt/a%2Fb",
+            "s3://bkt/\u{e9}",
+            "s3://bkt/a\\b",
+            "s3://bkt/a:b",
+        ] {
+            assert_eq!(Bucket::parse(store, &own).expect_err(store).setting(), Setting::Prefix, "{store}");
+        }
+    }
+
+    #[test]
+    fn bl_48_the_longest_key_fits_under_the_longest_prefix() {
+        let own = settings(Some("http://h"), None, None);
+        let longest = format!("s3://bkt/{}", "p".repeat(753));
+        let bucket = Bucket::parse(&longest, &own).expect("fits");
+        let cell = tenure_core::CellId::new(&"c".repeat(255)).expect("legal");
+        let node = tenure_core::NodeId::parse(&"n".repeat(128)).expect("legal");
+        assert_eq!(bucket.prefix().len() + tenure_core::Key::owner(&cell).as_str().len(), KEY_MAX);
+        assert!(bucket.prefix().len() + tenure_core::Key::retired(&node).as_str().len() <= KEY_MAX);
+        let error = Bucket::parse(&format!("{longest}p"), &own).expect_err("too long").to_string();
+        assert!(error.contains("at most 753 bytes"), "{error}");
+    }
+
+    #[test]
+    fn bad_urls_and_buckets_are_refused() {
+        let own = settings(Some("http://h"), None, None);
+        for (store, setting) in [
+            ("", Setting::Url),
+            ("http://bkt/p", Setting::Url),
+            ("S3://bkt", Setting::Url),
+            ("s3://key:secret@bkt", Setting::Url),
+            ("s3://bkt?region=x", Setting::Url),
+            ("s3://", Setting::Bucket),
+            ("s3:///p", Setting::Bucket),
+            ("s3://ab", Setting::Bucket),
+            ("s3://..", Setting::Bucket),
+            ("s3://a..b", Setting::Bucket),
+            ("s3://-ab", Setting::Bucket),
+            ("s3://b\u{e9}t", Setting::Bucket),
+        ] {
+            let error = Bucket::parse(store, &own).expect_err(store);
+            assert_eq!(error.setting(), setting, "{store}: {error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_missing_or_malformed_region_names_the_variable_or_the_form() {
+        let none = Bucket::parse("s3://bkt", &settings(None, None, None)).expect_err("no region");
+        assert!(none.to_string().contains("AWS_REGION"), "{none}");
+        for region in ["", "eu west", "eu/west", "a\r\nb"] {
+            let error = Bucket::parse("s3://bkt", &settings(None, Some(region), None)).expect_err(region);
+            assert_eq!(error.setting(), Setting::Region);
+        }
+    }
+
+    #[test]
+    fn a_refused_endpoint_does_not_show_its_password() {
+        let own = settings(Some("http://key:hunter2@h"), None, None);
+        let error = Bucket::parse("s3://bkt", &own).expect_err("user name").to_string();
+        assert!(error.starts_with("the endpoint has a user name") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn the_environment_is_read_by_the_aws_conventions() {
+        let env = |pairs: &'static [(&str, &str)]| {
+            Settings::from_env(move |name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(env(&[]), Settings::default());
+        let both = env(&[
+            ("AWS_DEFAULT_REGION", "r2"),
+            ("AWS_ENDPOINT_URL", "http://b"),
+            ("AWS_ENDPOINT_URL_S3", "http://a"),
+            ("AWS_REGION", "r1"),
+        ]);
+        assert_eq!(both, settings(Some("http://a"), Some("r1"), None));
+        let fallback =
+            env(&[("AWS_DEFAULT_REGION", "r2"), ("AWS_ENDPOINT_URL", "http://b"), ("AWS_REGION", "")]);
+        assert_eq!(fallback, settings(Some("http://b"), Some("r2"), None));
+    }
+
+    #[test]
+    fn a_bucket_is_shown_as_its_url() {
+        let own = settings(Some("http://h"), None, None);
+        assert_eq!(Bucket::parse("s3://bkt/a/b/", &own).expect("legal").to_string(), "s3://bkt/a/b");
+        assert_eq!(Bucket::parse("s3://bkt", &own).expect("legal").to_string(), "s3://bkt");
+    }
+}
