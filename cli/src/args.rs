@@ -225,13 +225,27 @@ mod tests {
     #[test]
     fn a_time_is_a_whole_number_with_a_unit() {
         let ms = Duration::from_millis;
-        for (text, time) in
-            [("0", ms(0)), ("500ms", ms(500)), ("30s", ms(30_000)), ("5m", ms(300_000)), ("1h", ms(3_600_000))]
-        {
+        for (text, time) in [
+            ("0", ms(0)),
+            ("500ms", ms(500)),
+            ("30s", ms(30_000)),
+            ("5m", ms(300_000)),
+            ("1h", ms(3_600_000)),
+        ] {
             assert_eq!(duration(text), Ok(time), "{text}");
         }
-        for text in ["", "5", "s", "-1s", "+1s", "1.5s", "1d", "1 s", "99999999999999999999s", "18446744073709551615h"]
-        {
+        for text in [
+            "",
+            "5",
+            "s",
+            "-1s",
+            "+1s",
+            "1.5s",
+            "1d",
+            "1 s",
+            "99999999999999999999s",
+            "18446744073709551615h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -24,7 +24,7 @@ pub(crate) enum Code {
 /// Why a command or a request failed: a stable word for programs, a sentence for people, and facts.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    code: Code,
+    code: u8,
     kind: &'static str,
     message: String,
     facts: Map<String, Value>,
@@ -32,7 +32,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(kind: &'static str, message: impl fmt::Display) -> Self {
-        Self { code: code(kind), kind, message: message.to_string(), facts: Map::new() }
+        Self { code: code(kind) as u8, kind, message: message.to_string(), facts: Map::new() }
     }
 
     /// The caller asked for something that makes no sense.
@@ -72,12 +72,21 @@ impl Failure {
 
     /// The session has ended.
     pub(crate) fn fenced(cause: FenceCause) -> Self {
-        Self::of_cause(cause, Self::new("fenced", format_args!("this session has ended ({cause}); start a new one")))
+        Self::of_cause(
+            cause,
+            Self::new("fenced", format_args!("this session has ended ({cause}); start a new one")),
+        )
     }
 
     /// Ownership ended while a command ran.
     pub(crate) fn lost(message: impl fmt::Display) -> Self {
-        Self { code: Code::Lost, ..Self::new("lost", message) }
+        Self::new("lost", message).exiting(Code::Lost as u8)
+    }
+
+    /// Exits with this code instead.
+    #[must_use]
+    pub(crate) fn exiting(self, code: u8) -> Self {
+        Self { code, ..self }
     }
 
     /// Adds a fact for programs.
@@ -89,7 +98,7 @@ impl Failure {
 
     /// Returns the process's exit code.
     pub(crate) fn code(&self) -> u8 {
-        self.code as u8
+        self.code
     }
 
     /// Returns the failure as the `error` of a JSON object.
@@ -102,9 +111,9 @@ impl Failure {
 
     fn of_cause(cause: FenceCause, failure: Self) -> Self {
         let code = match cause {
-            FenceCause::Credentials => Code::Denied,
-            FenceCause::StoreUnfit => Code::Unfit,
-            FenceCause::Expired => Code::Unavailable,
+            FenceCause::Credentials => Code::Denied as u8,
+            FenceCause::StoreUnfit => Code::Unfit as u8,
+            FenceCause::Expired => Code::Unavailable as u8,
             FenceCause::Internal
             | FenceCause::LeaseFenced
             | FenceCause::LeaseRemoved
