@@ -39,8 +39,8 @@ struct Leaving {
     callers: Vec<Ticket>,
     /// Cells held when it began and not given back yet.
     queue: VecDeque<CellId>,
-    /// When the rest is abandoned rather than given back.
-    give_up: Instant,
+    /// When the rest is abandoned rather than given back; nothing once that has happened.
+    give_up: Option<Instant>,
 }
 
 /// How many cells a leaving node gives back at once.
@@ -155,7 +155,7 @@ impl Engine {
             }
             Some(Target::Peer(node)) => {
                 let told = self.peers.on_read(&node, id, reply, &mut self.env);
-                self.tell(told);
+                self.tell(&node, told);
             }
             Some(Target::Probe) | None => {}
         }
@@ -171,7 +171,7 @@ impl Engine {
             Some(Target::Lease) => self.lease.on_write(id, reply, &mut self.env),
             Some(Target::Peer(node)) => {
                 let told = self.peers.on_write(&node, id, reply, &mut self.env);
-                self.tell(told);
+                self.tell(&node, told);
                 false
             }
             Some(Target::Probe) => self.lease.on_probe(id, reply, &mut self.env),
@@ -273,17 +273,19 @@ impl Engine {
         Standing { authority: self.authority(), is_leaving: self.leaving.is_some() }
     }
 
-    /// Tells those who asked about a node what was found.
-    fn tell(&mut self, told: Told) {
+    /// Tells those who asked about a node what was found. An asker may have turned to another node since.
+    fn tell(&mut self, node: &NodeId, told: Told) {
         let Some((askers, verdict)) = told else { return };
         for asker in askers {
             match asker {
                 Asker::Cell(cell) => {
                     let standing = self.standing();
                     let with = (&mut self.env, &mut self.peers, standing);
-                    self.cells.on_verdict(&cell, verdict.clone(), with);
+                    self.cells.on_verdict(&cell, node, verdict.clone(), with);
                 }
-                Asker::Locate(ticket) => self.locates.on_verdict(ticket, verdict.clone(), &mut self.env),
+                Asker::Locate(ticket) => {
+                    self.locates.on_verdict(ticket, node, verdict.clone(), &mut self.env)
+                }
             }
         }
     }
@@ -312,14 +314,14 @@ impl Engine {
         }
         let queue = self.cells.held().cloned().collect();
         let give_up = self.env.mono().after(self.env.config.patience);
-        self.leaving = Some(Leaving { callers: alloc::vec![ticket], queue, give_up });
+        self.leaving = Some(Leaving { callers: alloc::vec![ticket], queue, give_up: Some(give_up) });
         if self.authority().is_none() {
             // Not joined yet: there is nothing to give back.
             self.lease.fence(FenceCause::Left, &mut self.env);
             return self.end_session();
         }
         if self.env.has(Defect::LeaveBeforeRelease) {
-            return self.lease.leave(&mut self.env);
+            return self.end_lease();
         }
         let standing = self.standing();
         self.cells.admit_no_more(&mut self.env, &mut self.peers, standing);
@@ -337,13 +339,21 @@ impl Engine {
         {
             self.cells.give_back(&cell, (&mut self.env, &mut self.peers, standing));
         }
-        if self.env.mono() >= leaving.give_up {
+        let now = self.env.mono();
+        if leaving.give_up.take_if(|at| now >= *at).is_some() {
             leaving.queue.clear();
             self.cells.abandon(&mut self.env);
         }
         if self.cells.is_empty() {
             // All tenures have ended: now nobody needs to wait for the lease to run out.
-            self.lease.leave(&mut self.env);
+            self.end_lease();
+        }
+    }
+
+    /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
+    fn end_lease(&mut self) {
+        if self.lease.leave(&mut self.env) {
+            self.peers.clear();
         }
     }
 
@@ -365,7 +375,8 @@ impl Engine {
 
     fn deadline(&self) -> Option<Deadline> {
         let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
-        let leaving = leaving.map(|leaving| Deadline { at: leaving.give_up, timer: Timer::Poll });
+        let leaving =
+            leaving.and_then(|leaving| leaving.give_up).map(|at| Deadline { at, timer: Timer::Poll });
         let machines =
             [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];
         machines.into_iter().flatten().min()

@@ -93,14 +93,15 @@ impl Lease {
         }
     }
 
-    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it.
-    pub(crate) fn leave(&mut self, env: &mut Env) {
-        if let State::Held(held) = &self.state {
-            let until = held.until;
-            let guard = Guard::Match(held.etag.clone());
-            let write = self.start(guard, true, Some(until), env);
-            self.state = State::Leaving { write, until };
-        }
+    /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it. Returns whether
+    /// it was sent.
+    pub(crate) fn leave(&mut self, env: &mut Env) -> bool {
+        let State::Held(held) = &self.state else { return false };
+        let until = held.until;
+        let guard = Guard::Match(held.etag.clone());
+        let write = self.start(guard, true, Some(until), env);
+        self.state = State::Leaving { write, until };
+        true
     }
 
     /// Ends what time has ended. Returns whether the session was fenced just now.
@@ -130,7 +131,12 @@ impl Lease {
     pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
         match mem::replace(&mut self.state, State::Fenced(cause)) {
             State::Creating { write, ticket } => {
-                env.done(ticket, Outcome::Joined(Err(JoinError::Store(write.fault()))));
+                let error = match (cause, &self.last_fault) {
+                    (FenceCause::StoreUnfit, Some(fault)) => JoinError::Unfit(fault.detail.to_string()),
+                    (FenceCause::Credentials | FenceCause::Expired, _) => JoinError::Store(write.fault()),
+                    (cause, _) => JoinError::Fenced(cause),
+                };
+                env.done(ticket, Outcome::Joined(Err(error)));
             }
             State::Probing { ticket, .. } => {
                 env.done(ticket, Outcome::Joined(Err(JoinError::Fenced(cause))));
@@ -280,16 +286,16 @@ impl Lease {
             return false;
         }
         match (mem::replace(&mut self.state, State::New), fate) {
-            (State::Creating { write, ticket }, Fate::Applied { etag, counts_from }) => {
-                self.hold(etag, &write, end_of_authority(counts_from, env), env);
+            (State::Creating { ticket, .. }, Fate::Applied { etag, counts_from }) => {
+                self.hold(etag, counts_from, end_of_authority(counts_from, env), env);
                 let node = env.node.clone();
                 env.done(ticket, Outcome::Joined(Ok(node)));
                 false
             }
-            (State::Renewing { write, held }, Fate::Applied { etag, counts_from }) => {
+            (State::Renewing { held, .. }, Fate::Applied { etag, counts_from }) => {
                 // A renewal found late never shortens the authority held so far.
                 let until = end_of_authority(counts_from, env).max(held.until);
-                self.hold(etag, &write, until, env);
+                self.hold(etag, counts_from, until, env);
                 false
             }
             (State::Renewing { held, .. }, Fate::Lost(Current::Missing))
@@ -328,8 +334,8 @@ impl Lease {
         }
     }
 
-    fn hold(&mut self, etag: ETag, write: &Write, until: Instant, env: &mut Env) {
-        let renew_at = write.first_sent().after(env.rng.jitter(env.config.renew_every(), 100));
+    fn hold(&mut self, etag: ETag, counts_from: Instant, until: Instant, env: &mut Env) {
+        let renew_at = counts_from.after(env.rng.jitter(env.config.renew_every(), 100));
         self.last_fault = None;
         self.state = State::Held(Held { etag, until, renew_at, failures: 0 });
         env.notify(Notice::Authority { until });
@@ -360,5 +366,12 @@ fn loss(current: &Current) -> FenceCause {
 }
 
 fn cause_of(fault: &Fault) -> FenceCause {
-    if fault.kind == FaultKind::Denied { FenceCause::Credentials } else { FenceCause::StoreUnfit }
+    match fault.kind {
+        FaultKind::Denied => FenceCause::Credentials,
+        FaultKind::Config | FaultKind::Malformed | FaultKind::Unfit => FenceCause::StoreUnfit,
+        // A store that could not be reached has failed no check.
+        FaultKind::Network | FaultKind::Throttled | FaultKind::TimedOut | FaultKind::Unavailable => {
+            FenceCause::Expired
+        }
+    }
 }

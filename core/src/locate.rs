@@ -96,10 +96,10 @@ impl Locates {
                     Holder::Node(node) if *node != env.node => {
                         let (node, epoch) = (node.clone(), record.epoch);
                         let verdict = peers.ask(&node, Asker::Locate(ticket), env);
-                        open.step = Step::Judging { node, epoch };
+                        open.step = Step::Judging { node: node.clone(), epoch };
                         self.open.insert(ticket, open);
                         if let Some(verdict) = verdict {
-                            self.on_verdict(ticket, verdict, env);
+                            self.on_verdict(ticket, &node, verdict, env);
                         }
                     }
                     // Ours in name only: what we hold is answered before any read.
@@ -122,12 +122,17 @@ impl Locates {
         self.open.insert(ticket, open);
     }
 
-    pub(crate) fn on_verdict(&mut self, ticket: Ticket, verdict: Verdict, env: &mut Env) {
-        let Some(Locate { cell, issued, step: Step::Judging { node, epoch }, .. }) =
-            self.open.remove(&ticket)
-        else {
-            return;
+    /// Takes the verdict on the node `of`; it counts only for the node that this look-up found.
+    pub(crate) fn on_verdict(&mut self, ticket: Ticket, of: &NodeId, verdict: Verdict, env: &mut Env) {
+        let Some(open) = self.open.remove(&ticket) else { return };
+        let (node, epoch) = match open.step {
+            Step::Judging { node, epoch } if node == *of => (node, epoch),
+            Step::Judging { .. } | Step::Reading(_) => {
+                self.open.insert(ticket, open);
+                return;
+            }
         };
+        let (cell, issued) = (open.cell, open.issued);
         match verdict {
             Verdict::Dead => free(ticket, env),
             Verdict::Failed(fault) => env.done(ticket, Outcome::Located(Err(LocateError::Store(fault)))),

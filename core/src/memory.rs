@@ -22,15 +22,22 @@ impl Memory {
         Self(Lru::new(REMEMBERED))
     }
 
-    /// Remembers that the cell was seen at `epoch`; never forgets a higher one.
+    /// Remembers that the cell was seen at `epoch`; never forgets a higher one. Our own release stays known
+    /// until a higher epoch is seen.
     pub(crate) fn note(&mut self, cell: &CellId, epoch: Epoch) {
-        let epoch = self.epoch(cell).map_or(epoch, |seen| seen.max(epoch));
-        self.0.insert(cell.clone(), Seen { epoch, released: None });
+        let seen = match self.0.get(cell) {
+            Some(seen) if seen.epoch >= epoch => seen.clone(),
+            Some(_) | None => Seen { epoch, released: None },
+        };
+        self.0.insert(cell.clone(), seen);
     }
 
-    /// Remembers our own release.
+    /// Remembers our own release, unless the record is known to have moved on already.
     pub(crate) fn note_release(&mut self, cell: &CellId, epoch: Epoch, etag: ETag) {
-        self.0.insert(cell.clone(), Seen { epoch, released: Some(etag) });
+        match self.epoch(cell) {
+            Some(seen) if seen > epoch => self.note(cell, seen),
+            Some(_) | None => self.0.insert(cell.clone(), Seen { epoch, released: Some(etag) }),
+        }
     }
 
     /// Returns the highest epoch seen.

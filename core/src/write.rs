@@ -261,10 +261,10 @@ impl Write {
         let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
         let wait = env.rng.jitter(wait.saturating_mul(5) / 4, 200);
         let at = env.mono().after(wait);
-        let at = match self.urgent {
-            Some(until) => at.min(until.before(env.config.attempt_timeout)).max(env.mono().after(BREATH)),
-            None => at,
-        };
+        // The last moment that leaves room for one more attempt; once it has passed, a throttled key rests
+        // like any other, whatever becomes of the authority.
+        let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));
+        let at = last.filter(|last| env.mono() < *last).map_or(at, |last| at.min(last));
         self.phase = Phase::Paused(then, at);
     }
 

@@ -1,14 +1,15 @@
 //! The clocks of this machine: the only file of both drivers that reads one.
 //!
 //! Deadlines need a clock that goes on while the machine is suspended, or a node that slept believes its
-//! lease is fresh. Linux has `CLOCK_BOOTTIME`. Elsewhere on Unix `CLOCK_MONOTONIC` is the best there is (it
-//! includes sleep on macOS); on other systems the standard library's monotonic clock is used.
+//! lease is fresh. Linux has `CLOCK_BOOTTIME`; elsewhere `CLOCK_MONOTONIC` is the best there is (on macOS it
+//! includes sleep).
 //!
 //! Timers are another matter: every wait that a thread can do counts time without suspends. The engine
 //! loops therefore never wait longer than a fraction of a second before they look at this clock again.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use tenure_core::{Instant, Now, WallTime};
 
 /// Reads both clocks.
@@ -17,13 +18,10 @@ pub fn now() -> Now {
 }
 
 /// Reads the clock that all deadlines refer to.
-#[cfg(unix)]
 pub fn mono() -> Instant {
-    use rustix::time::{ClockId, clock_gettime};
-
-    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[cfg(any(target_os = "android", target_os = "linux"))]
     const CLOCK: ClockId = ClockId::Boottime;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    #[cfg(not(any(target_os = "android", target_os = "linux")))]
     const CLOCK: ClockId = ClockId::Monotonic;
 
     let time = clock_gettime(CLOCK);
@@ -31,18 +29,6 @@ pub fn mono() -> Instant {
     let secs = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     Instant::from_nanos(secs.saturating_mul(1_000_000_000).saturating_add(nanos))
-}
-
-/// Reads the clock that all deadlines refer to.
-#[cfg(not(unix))]
-#[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
-pub fn mono() -> Instant {
-    use std::sync::OnceLock;
-
-    static START: OnceLock<std::time::Instant> = OnceLock::new();
-    // Never zero: the drivers use that reading for "not yet".
-    let since = START.get_or_init(std::time::Instant::now).elapsed();
-    Instant::from_nanos(1).after(since)
 }
 
 /// Reads the clock that is only published and signed; before 1970 it stays there.

@@ -10,8 +10,12 @@ mod entropy;
 mod file;
 mod node;
 mod pool;
+mod s3;
+mod signing_clock;
 mod store;
 mod wait;
+
+pub mod ownership;
 
 #[doc(hidden)]
 pub mod clock;
@@ -21,6 +25,7 @@ pub mod session;
 pub use cell::Cell;
 pub use file::{Change, Durability, FileStore, Journal, JournalEntry, JournalError};
 pub use node::Node;
+pub use s3::S3Store;
 pub use session::Loss;
 pub use store::Store;
 pub use tenure_core::{
@@ -29,3 +34,4 @@ pub use tenure_core::{
     NameError, NodeId, Op, Page, Peer, PeersError, ReadOp, ReadReply, ReleaseError, RemoveOp, RemoveReply,
     Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError, WriteOp, WriteReply,
 };
+pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};

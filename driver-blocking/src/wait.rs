@@ -1,10 +1,11 @@
-//! Waiting for a bounded time, on a clock that advances while the machine is suspended.
+//! Waiting for a bounded time.
 
 use core::time::Duration;
 use std::thread;
 
-use rustix::time::{ClockId, clock_gettime};
 use tenure_core::Instant;
+
+use crate::clock::mono;
 
 /// The instant at which an operation gives up.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +14,12 @@ pub(crate) struct Deadline(Instant);
 impl Deadline {
     /// Starts now and ends after `timeout`.
     pub(crate) fn after(timeout: Duration) -> Self {
-        Self(now().after(timeout))
+        Self(mono().after(timeout))
     }
 
     /// Returns the time left, zero once the deadline has passed.
     pub(crate) fn left(self) -> Duration {
-        self.0.since(now())
+        self.0.since(mono())
     }
 
     /// Tells whether there is no time left.
@@ -37,15 +38,4 @@ pub(crate) fn pause(time: Duration) {
         }
         thread::park_timeout(left);
     }
-}
-
-fn now() -> Instant {
-    #[cfg(any(target_os = "android", target_os = "linux"))]
-    const CLOCK: ClockId = ClockId::Boottime;
-    #[cfg(not(any(target_os = "android", target_os = "linux")))]
-    const CLOCK: ClockId = ClockId::Monotonic;
-    let time = clock_gettime(CLOCK);
-    let secs = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
-    Instant::from_nanos(secs.saturating_mul(1_000_000_000).saturating_add(nanos))
 }

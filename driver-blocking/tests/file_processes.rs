@@ -30,40 +30,30 @@ fn eight_processes_race_for_one_record_and_each_round_has_one_winner() {
     let key = Key::probe(0);
     applied(write(&store, &key, Guard::Absent, b"0 nobody"));
     let mut children: Vec<_> = (0..CONTENDERS).map(|_| spawn("contend", dir.path())).collect();
-    for child in &mut children {
-        // All are running before the first may begin.
-        assert_eq!(next_line(child), "ready");
-    }
-    for child in &mut children {
-        child.process.stdin.take().expect("piped").write_all(b"go\n").expect("it waits");
-    }
-    let mut winners = BTreeMap::new();
-    let mut lost = 0;
-    for mut child in children {
-        let mut report = String::new();
-        child.report.read_to_string(&mut report).expect("text");
-        assert!(child.process.wait().expect("ours").success(), "{report}");
-        for line in report.lines() {
-            match line.split_once(' ') {
-                Some(("won", round)) => {
-                    let round: u64 = round.parse().expect("a number");
-                    let before = winners.insert(round, child.process.id());
-                    assert_eq!(before, None, "round {round} has two winners");
-                }
-                Some(("lost", count)) => lost += count.parse::<u64>().expect("a number"),
-                other => panic!("{other:?}"),
-            }
+    let mut winners = Vec::new();
+    for round in 1..=ROUNDS {
+        // Everybody has read the same version before anybody may write.
+        assert!(children.iter_mut().all(|child| next_line(child) == "ready"), "round {round}");
+        for child in &mut children {
+            child.process.stdin.as_mut().expect("piped").write_all(b"go\n").expect("it waits");
         }
+        let answers: Vec<_> = children.iter_mut().map(next_line).collect();
+        let won: Vec<_> = (0..CONTENDERS).filter(|child| answers[*child] == "won").collect();
+        let lost = answers.iter().filter(|answer| *answer == "lost").count();
+        assert_eq!((won.len(), lost), (1, CONTENDERS - 1), "round {round}: {answers:?}");
+        winners.push(children[won[0]].process.id());
     }
-    assert!(winners.keys().copied().eq(1..=ROUNDS), "a round has no winner");
-    assert!(lost > ROUNDS / 10, "only {lost} races were lost, so there was no race");
+    for mut child in children {
+        assert_eq!(next_line(&mut child), "ready");
+        drop(child.process.stdin.take());
+        assert!(child.process.wait().expect("ours").success());
+    }
     let entries = journal(&store);
     check_history(&entries);
-    assert_eq!(entries.len() as u64, ROUNDS + 1);
-    for (round, entry) in entries.iter().enumerate().skip(1) {
-        let winner = winners[&(round as u64)];
-        assert_eq!(text(entry), format!("{round} {winner}"));
-    }
+    let written: Vec<_> = entries.iter().skip(1).map(text).collect();
+    let expected: Vec<_> =
+        winners.iter().zip(1..).map(|(winner, round)| format!("{round} {winner}")).collect();
+    assert_eq!(written, expected);
 }
 
 #[test]
@@ -71,13 +61,14 @@ fn a_writer_killed_at_any_moment_leaves_whole_records_no_lock_and_a_true_journal
     let dir = TempDir::new();
     let store = dir.store().with_journal().expect("a journal");
     let mut acknowledged = BTreeMap::new();
+    let mut amid = 0;
     for kill in 0..KILLS {
         let mut child = spawn("write", dir.path());
-        assert_eq!(next_line(&mut child), "ready");
-        pause(Duration::from_micros(kill * 6151 % 20_000));
+        let mut report: String = (0..KEYS).map(|_| next_line(&mut child) + "\n").collect();
+        pause(Duration::from_micros(kill * 6151 % 8000));
         child.process.kill().expect("ours");
         child.process.wait().expect("ours");
-        let mut report = String::new();
+        amid += usize::from(has_unfinished_file(dir.path()));
         child.report.read_to_string(&mut report).expect("text");
         // The last line may be cut short; a line with its end was written after the reply.
         for line in report.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
@@ -85,21 +76,15 @@ fn a_writer_killed_at_any_moment_leaves_whole_records_no_lock_and_a_true_journal
             acknowledged.insert(key.parse::<u64>().expect("a number"), n.parse::<u64>().expect("a number"));
         }
         for key in 0..KEYS {
-            let Some((etag, n)) = current(&store, &Key::probe(key)) else {
-                assert_eq!(acknowledged.get(&key), None);
-                continue;
-            };
-            assert!(acknowledged.get(&key).is_none_or(|acknowledged| *acknowledged <= n), "a write was lost");
+            let (etag, n) = current(&store, &Key::probe(key)).expect("acknowledged");
+            assert!(acknowledged[&key] <= n, "a write was lost");
             // No lock is stuck: this would time out.
             applied(write(&store, &Key::probe(key), Guard::Match(etag), &body(n + 1)));
         }
     }
     let entries = journal(&store);
     check_history(&entries);
-    assert!(
-        acknowledged.len() as u64 == KEYS && entries.len() as u64 > KILLS * KEYS,
-        "too little was written"
-    );
+    assert!(amid > 0, "no writer was killed in the middle of a write");
     for key in 0..KEYS {
         let (etag, n) = current(&store, &Key::probe(key)).expect("written often");
         let last =
@@ -124,31 +109,27 @@ fn child_process() {
     }
 }
 
-/// Takes part in every round: reads the record, and tries to be the one who writes the next round into it.
+/// Takes part in every round: reads the record, and when told to tries to write the next round into it.
 fn contend(store: &FileStore) {
-    eprintln!("ready");
-    std::io::stdin().read_line(&mut String::new()).expect("the parent says when");
-    let mut lost = 0;
     loop {
         let (etag, version, ..) = found(read(store, &Key::probe(0)));
         let version = String::from_utf8(version).expect("text");
         let round = version.split(' ').next().and_then(|n| n.parse::<u64>().ok()).expect("a round");
-        if round == ROUNDS {
-            break;
+        eprintln!("ready");
+        if std::io::stdin().read_line(&mut String::new()).expect("the parent says when") == 0 {
+            return;
         }
         let next = format!("{} {}", round + 1, std::process::id());
         match write(store, &Key::probe(0), Guard::Match(etag), next.as_bytes()) {
-            WriteReply::Applied { .. } => eprintln!("won {}", round + 1),
-            WriteReply::Rejected => lost += 1,
+            WriteReply::Applied { .. } => eprintln!("won"),
+            WriteReply::Rejected => eprintln!("lost"),
             other => panic!("{other:?}"),
         }
     }
-    eprintln!("lost {lost}");
 }
 
 /// Writes versions of a few records, each after the other, and reports each reply.
 fn write_until_killed(store: &FileStore) {
-    eprintln!("ready");
     for turn in 0.. {
         let key = turn % KEYS;
         let (guard, n) = match current(store, &Key::probe(key)) {
@@ -158,6 +139,14 @@ fn write_until_killed(store: &FileStore) {
         applied(write(store, &Key::probe(key), guard, &body(n)));
         eprintln!("{key} {n}");
     }
+}
+
+/// Tells whether a writer has left a version behind that never got its name.
+fn has_unfinished_file(dir: &Path) -> bool {
+    let names = std::fs::read_dir(dir.join(".tenure-1")).expect("ours");
+    names
+        .map(|entry| entry.expect("readable").file_name())
+        .any(|name| name.to_string_lossy().starts_with("new-"))
 }
 
 /// A body whose every byte follows from its first number, so that a torn one shows.

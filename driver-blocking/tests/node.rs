@@ -3,14 +3,14 @@
 mod support;
 
 use core::time::Duration;
-use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use support::{LONG, Memory, TTL, Trap, Watched, config};
 use tenure_blocking::{
-    Cell, CellId, ClaimError, FaultKind, FenceCause, JoinError, Location, Loss, Node, ReleaseError,
-    VerifyError,
+    Cell, CellId, ClaimError, FaultKind, FenceCause, JoinError, Key, Location, Loss, Node, Op, ReleaseError,
+    Reply, Store, StoreClock, VerifyError,
 };
 
 #[test]
@@ -103,6 +103,24 @@ fn callers_who_claim_one_cell_at_once_share_one_tenure() {
     });
     assert!(cells.iter().all(|cell| cell.epoch().get() == 1 && cell.is_held()));
     assert_eq!(store.take_log_of("PUT cells/c").len(), 1);
+}
+
+#[test]
+fn the_write_that_gives_a_cell_up_reaches_the_store_after_every_handle_has_lost_it() {
+    let store = Arc::new(Memory::default());
+    let looking = Arc::new(Looking { store: Arc::clone(&store), looks: Mutex::default() });
+    let node = Node::join(config("a"), Arc::clone(&looking)).expect("a fit store");
+    let peer = join("b", &store);
+    let first = node.claim(id("c")).expect("free");
+    looking.looks().0 = Some(first.clone());
+    first.release().expect("confirmed");
+    let second = node.claim(id("c")).expect("released");
+    looking.looks().0 = Some(second.clone());
+    second.transfer(peer.id().clone()).expect("offered");
+    // A release, a claim with the old handle still there, an offer.
+    let (cell, looks) = core::mem::take(&mut *looking.looks());
+    assert_eq!(looks, [false, false, false]);
+    drop(cell);
 }
 
 #[test]
@@ -218,6 +236,34 @@ fn a_join_on_a_store_that_hangs_is_bounded() {
     let error = Node::join(config("a"), Arc::clone(&store)).expect_err("no answer");
     assert!(matches!(error, JoinError::Store(_)), "{error:?}");
     store.trap(None);
+}
+
+/// A store that looks, with each write of a cell, whether a handle still says that it is held.
+struct Looking {
+    store: Arc<Memory>,
+    looks: Mutex<(Option<Cell>, Vec<bool>)>,
+}
+
+impl Looking {
+    fn looks(&self) -> MutexGuard<'_, (Option<Cell>, Vec<bool>)> {
+        self.looks.lock().expect("no poison")
+    }
+}
+
+impl Store for Looking {
+    fn execute(&self, op: Op) -> Reply {
+        if let Op::Write(write) = &op
+            && let (Some(cell), looks) = &mut *self.looks()
+            && write.key == Key::owner(cell.id())
+        {
+            looks.push(cell.is_held());
+        }
+        self.store.execute(op)
+    }
+
+    fn clock(&self) -> StoreClock {
+        Store::clock(&self.store)
+    }
 }
 
 fn join(name: &str, store: &Arc<Memory>) -> Node {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::store::Store;
 
 /// How many operations may be on their way, those on the node's own lease apart.
-const ORDINARY_MAX: usize = 64;
+pub(crate) const ORDINARY_MAX: usize = 64;
 
 /// Builds the runtime that the engine and the store's futures share.
 pub(crate) fn runtime() -> Result<Runtime, Error> {

@@ -3,6 +3,8 @@
 mod cell;
 mod driver;
 mod node;
+mod s3;
+mod signing_clock;
 mod store;
 mod threaded;
 
@@ -11,6 +13,7 @@ pub use node::Node;
 pub use store::Store;
 pub use threaded::Threaded;
 
+pub use s3::S3Store;
 pub use tenure_blocking::Loss;
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
@@ -18,3 +21,4 @@ pub use tenure_core::{
     NameError, NodeId, Op, Page, Peer, PeersError, ReadOp, ReadReply, ReleaseError, RemoveOp, RemoveReply,
     Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError, WriteOp, WriteReply,
 };
+pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};

@@ -7,11 +7,13 @@ use tenure_core::{Key, Op, Reply, StoreClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
+use crate::driver::ORDINARY_MAX;
 use crate::store::Store;
 
 /// How many calls may block at once, those on leases apart: a store that hangs keeps its threads, and must
-/// not use up the runtime's (512) before the lease gets one.
-const CALLS_MAX: usize = 16;
+/// not use up the runtime's (512) before the lease gets one. Not fewer than the driver begins at once, or a
+/// write that it takes for begun would only wait here.
+const CALLS_MAX: usize = ORDINARY_MAX;
 
 /// Runs a blocking store's calls on threads, so that an async node can use it.
 #[derive(Debug)]

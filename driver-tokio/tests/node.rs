@@ -10,9 +10,9 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
-use support::{LONG, Memory, Trap, Watched, config};
+use support::{LONG, Memory, TTL, Trap, Watched, config};
 use tenure_tokio::{
-    CellId, ClaimError, FenceCause, Loss, Node, Op, ReleaseError, Reply, Store, StoreClock, Threaded,
+    Cell, CellId, ClaimError, FenceCause, Loss, Node, Op, ReleaseError, Reply, Store, StoreClock, Threaded,
     VerifyError,
 };
 use tokio::time::timeout;
@@ -53,6 +53,27 @@ async fn every_operation_costs_exactly_the_requests_it_must() {
     assert_eq!(store.take_log_of("cells/"), ["PUT cells/c/own.json"]);
     let cell = node.claim(id("c")).await.expect("released by us");
     assert_eq!((cell.epoch().get(), store.take_log_of("cells/")), (2, vec!["PUT cells/c/own.json".into()]));
+}
+
+#[tokio::test]
+async fn a_thousand_cells_of_one_dead_node_cost_two_requests_each_and_one_verdict() {
+    let store = Arc::new(Memory::default());
+    let (a, b) = (join("a", &store).await, join("b", &store).await);
+    let old = claim_all(&a, 1000).await;
+    store.trap(Some(Trap::Panic("PUT nodes/a.")));
+    assert_eq!(timeout(LONG, a.fenced()).await, Ok(FenceCause::Internal));
+    store.trap(None);
+    // Nothing tells that a lease has run out but time.
+    assert!(timeout(TTL, b.fenced()).await.is_err());
+    store.take_log();
+
+    let new = claim_all(&b, 1000).await;
+    assert!(new.iter().all(|cell| cell.is_held() && cell.epoch().get() == 2));
+    assert!(!old.iter().any(Cell::is_held));
+    let log = store.take_log();
+    let count = |text: &str| log.iter().filter(|line| line.contains(text)).count();
+    assert_eq!((count("GET cells/"), count("PUT cells/"), count("PUT nodes/a.")), (1000, 1000, 1));
+    assert!(count("GET nodes/a.") <= 2, "{}", count("GET nodes/a."));
 }
 
 #[tokio::test]
@@ -121,7 +142,7 @@ async fn a_blocking_store_that_hangs_costs_neither_the_callers_for_ever_nor_the_
     store.take_log();
     store.trap(Some(Trap::Hang("cells/")));
     // More than there are threads for.
-    let claims: Vec<_> = (0..20)
+    let claims: Vec<_> = (0..80)
         .map(|number| {
             let node = node.clone();
             tokio::spawn(async move { node.claim(id(&format!("n{number}"))).await })
@@ -223,6 +244,19 @@ async fn join(name: &str, store: &Arc<Memory>) -> Node {
 
 async fn join_threaded(name: &str, store: &Arc<Memory>) -> Node {
     Node::join(config(name), Threaded::new(Arc::clone(store))).await.expect("a fit store")
+}
+
+async fn claim_all(node: &Node, count: usize) -> Vec<Cell> {
+    let claim = |number| {
+        let node = node.clone();
+        tokio::spawn(async move { node.claim(id(&format!("n{number}"))).await.expect("to be had") })
+    };
+    let claims: Vec<_> = (0..count).map(claim).collect();
+    let mut cells = Vec::new();
+    for claim in claims {
+        cells.push(claim.await.expect("no panic"));
+    }
+    cells
 }
 
 fn id(text: &str) -> CellId {

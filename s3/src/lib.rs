@@ -31,6 +31,7 @@
 //! | --- | --- |
 //! | which URLs a store's address means | [`Bucket`], [`Settings`] |
 //! | what is signed, and how | [`Signer`], [`Request`] |
+//! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
 
 mod bucket;
@@ -39,6 +40,7 @@ mod encode;
 mod endpoint;
 mod explain;
 mod list;
+mod op;
 mod request;
 mod response;
 mod signer;
@@ -48,8 +50,7 @@ mod xml;
 
 pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings, Style};
 pub use credentials::{Credentials, CredentialsError};
+pub use op::{LIST_MAX, REPLY_MAX, is_lease, reply_max, timeout, unanswered, unsendable, unsent};
 pub use request::{Headers, Method, Request};
-pub use response::{
-    About, LIST_MAX, REPLY_MAX, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply,
-};
-pub use signer::{SignedAt, Signer, reply_max, unanswered, unsent};
+pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
+pub use signer::{SignedAt, Signer};

@@ -16,11 +16,6 @@ use crate::explain::{ErrorBody, UNREADABLE, explain};
 use crate::list;
 use crate::stamp::{http_date, retry_after};
 
-/// The most bytes a driver reads of an answer about one object.
-pub const REPLY_MAX: usize = 64 << 10;
-/// The most bytes a driver reads of a listing.
-pub const LIST_MAX: usize = 4 << 20;
-
 /// An answer as it came over the wire, read to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'b> {
@@ -203,6 +198,8 @@ impl<'v> Verdict<'v> {
     /// Says why this answer is of no use to anything but a write.
     fn failure(&self) -> Fault {
         self.fault(match self.class {
+            // Corrected, it is worth asking again, which a denial is not.
+            Class::Expired | Class::Skewed if self.about.corrected => FaultKind::Unavailable,
             Class::Expired | Class::Skewed => FaultKind::Denied,
             Class::Interfered => FaultKind::Unavailable,
             Class::Throttled => FaultKind::Throttled,

@@ -8,17 +8,12 @@
 use core::fmt;
 use core::time::Duration;
 
-use tenure_core::{
-    Fault, ListOp, ListReply, Op, ReadOp, ReadReply, RemoveOp, RemoveReply, Reply, WallTime, WriteOp,
-    WriteReply,
-};
+use tenure_core::{ListOp, Op, ReadOp, RemoveOp, Reply, WallTime, WriteOp};
 
 use crate::bucket::Bucket;
 use crate::credentials::Credentials;
 use crate::request::{self, Method, Request};
-use crate::response::{
-    About, LIST_MAX, REPLY_MAX, Response, list_reply, read_reply, remove_reply, skewed, write_reply,
-};
+use crate::response::{About, Response, list_reply, read_reply, remove_reply, skewed, write_reply};
 use crate::sigv4::{AmzDate, Draft, KeyCache, Scope, payload_hash};
 
 /// A store that calls a time skewed that agrees with its own `Date` this closely is not helped by another.
@@ -164,31 +159,5 @@ impl Signer {
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Signer({}, {:?})", self.bucket, self.credentials)
-    }
-}
-
-/// Returns the most bytes to read of the answer's body; more is a failure, not an answer.
-pub const fn reply_max(op: &Op) -> usize {
-    match op {
-        Op::List(_) => LIST_MAX,
-        Op::Read(_) | Op::Remove(_) | Op::Write(_) => REPLY_MAX,
-    }
-}
-
-/// Returns the reply to an operation whose request certainly never left this machine.
-pub fn unsent(op: &Op, fault: Fault) -> Reply {
-    match op {
-        Op::Write(_) => Reply::Write(WriteReply::NotApplied(fault)),
-        Op::List(_) | Op::Read(_) | Op::Remove(_) => unanswered(op, fault),
-    }
-}
-
-/// Returns the reply to an operation whose request may have left and whose answer did not come whole.
-pub fn unanswered(op: &Op, fault: Fault) -> Reply {
-    match op {
-        Op::List(_) => Reply::List(ListReply::Failed(fault)),
-        Op::Read(_) => Reply::Read(ReadReply::Failed(fault)),
-        Op::Remove(_) => Reply::Remove(RemoveReply::Failed(fault)),
-        Op::Write(_) => Reply::Write(WriteReply::Unknown(fault)),
     }
 }

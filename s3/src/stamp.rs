@@ -33,7 +33,7 @@ pub(crate) fn http_date(value: &[u8]) -> Option<StoreTime> {
         (4, year) => year,
         _ => return None,
     };
-    let date = Date::from_calendar_date(i32::try_from(year).ok()?, month_named(month)?, small(day)?).ok()?;
+    let date = Date::from_calendar_date(i32::from(year), month_named(month)?, small(day)?).ok()?;
     let [hour, minute, second] = clock;
     // A leap second has no number of its own.
     let time = Time::from_hms(small(hour)?, small(minute)?, small(second)?.min(59)).ok()?;

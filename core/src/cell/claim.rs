@@ -8,7 +8,7 @@ use super::{Cell, Ctx, Seen, State, Want};
 use crate::defects::Defect;
 use crate::error::{BadRecord, ClaimError, HeldBy};
 use crate::event::{Outcome, Ticket};
-use crate::id::{ETag, Epoch};
+use crate::id::{ETag, Epoch, NodeId};
 use crate::peer::{Asker, Verdict};
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Guard, Key, ReadReply};
@@ -34,8 +34,11 @@ impl Cell {
         ctx.claims.insert(ticket, ctx.id.clone());
         match &mut self.state {
             State::Idle => self.begin(ctx),
-            // A caller who does not wait wants to know now.
-            State::Waiting { at, .. } => *at = ctx.env.mono(),
+            // What the last look showed may have changed before this call.
+            State::Waiting { seen, .. } => {
+                let seen = seen.clone();
+                self.read(Some(seen), ctx);
+            }
             State::Claiming { .. }
             | State::Giving(_)
             | State::Held { .. }
@@ -49,7 +52,6 @@ impl Cell {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<'_>) {
         self.conflicts = 0;
         self.failures = 0;
-        self.has_regressed = false;
         match ctx.memory.take_release(ctx.id) {
             Some((epoch, etag)) => self.take(epoch.next(), Guard::Match(etag), ctx),
             None => self.read(None, ctx),
@@ -59,17 +61,17 @@ impl Cell {
     pub(super) fn read(&mut self, seen: Option<Seen>, ctx: &mut Ctx<'_>) {
         let unless = seen.as_ref().map(|seen| seen.etag.clone());
         let id = ctx.env.read(ctx.target(), Key::owner(ctx.id), unless);
-        self.state = State::Reading { id, seen };
+        self.state = State::Reading { id, seen, floor: ctx.memory.epoch(ctx.id) };
     }
 
     /// Takes the answer to a claim's read.
     pub(super) fn on_record(&mut self, reply: ReadReply, ctx: &mut Ctx<'_>) {
-        let State::Reading { seen, .. } = mem::take(&mut self.state) else { return };
+        let State::Reading { seen, floor, .. } = mem::take(&mut self.state) else { return };
         let fault = match (reply, seen) {
             (ReadReply::Found { etag, body, .. }, _) => {
-                return self.look(Current::Version { etag, body }, ctx);
+                return self.look(Current::Version { etag, body }, floor, ctx);
             }
-            (ReadReply::Missing, _) => return self.look(Current::Missing, ctx),
+            (ReadReply::Missing, _) => return self.look(Current::Missing, floor, ctx),
             (ReadReply::Unchanged(_), Some(seen)) => return self.judge(seen, ctx),
             (ReadReply::Unchanged(_), None) => {
                 Fault::new(FaultKind::Malformed, "304 to an unconditional read")
@@ -80,13 +82,13 @@ impl Cell {
         self.failed(fault, ctx);
     }
 
-    /// Decides what follows from the record as it is.
-    fn look(&mut self, current: Current, ctx: &mut Ctx<'_>) {
+    /// Decides what follows from the record as a read showed it that was issued when `floor` was known.
+    fn look(&mut self, current: Current, floor: Option<Epoch>, ctx: &mut Ctx<'_>) {
         self.failures = 0;
         let seen = ctx.memory.epoch(ctx.id).filter(|_| !ctx.env.has(Defect::GrantRegressed));
         let (etag, body) = match (current, seen) {
             (Current::Missing, None) => return self.take(Some(Epoch::FIRST), Guard::Absent, ctx),
-            (Current::Missing, Some(seen)) => return self.regressed(seen, None, ctx),
+            (Current::Missing, Some(seen)) => return self.regress(None, seen, floor, ctx),
             (Current::Version { etag, body }, _) => (etag, body),
         };
         let record = match OwnerRecord::parse(&body) {
@@ -97,7 +99,7 @@ impl Cell {
             }
         };
         if let Some(seen) = seen.filter(|seen| record.epoch < *seen) {
-            return self.regressed(seen, Some(record.epoch), ctx);
+            return self.regress(Some(record.epoch), seen, floor, ctx);
         }
         ctx.memory.note(ctx.id, record.epoch);
         let next = record.epoch.next();
@@ -122,26 +124,29 @@ impl Cell {
         }
     }
 
-    /// The record is older than one seen before. A look-up may have overtaken this claim's read, so only a
-    /// read that was issued since can say that the record itself went back.
-    fn regressed(&mut self, seen: Epoch, found: Option<Epoch>, ctx: &mut Ctx<'_>) {
-        if !mem::replace(&mut self.has_regressed, true) {
+    /// Refuses a record older than one seen before, unless the read that showed it may have been served
+    /// earlier than the one that showed more: answers overtake each other, so look again.
+    fn regress(&mut self, found: Option<Epoch>, seen: Epoch, floor: Option<Epoch>, ctx: &mut Ctx<'_>) {
+        if floor.is_none_or(|floor| found.is_some_and(|found| found >= floor)) {
             return self.read(None, ctx);
         }
-        let key = Key::owner(ctx.id);
-        self.fail(ctx, |_, _| ClaimError::Bad(BadRecord::Regressed { key: key.clone(), seen, found }));
+        let bad = BadRecord::Regressed { key: Key::owner(ctx.id), seen, found };
+        self.fail(ctx, |_, _| ClaimError::Bad(bad.clone()));
     }
 
     fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {
-        let verdict = ctx.peers.ask(&seen.node, Asker::Cell(ctx.id.clone()), ctx.env);
+        let node = seen.node.clone();
+        let verdict = ctx.peers.ask(&node, Asker::Cell(ctx.id.clone()), ctx.env);
         self.state = State::Judging(seen);
         if let Some(verdict) = verdict {
-            self.on_verdict(verdict, ctx);
+            self.on_verdict(&node, verdict, ctx);
         }
     }
 
-    pub(super) fn on_verdict(&mut self, verdict: Verdict, ctx: &mut Ctx<'_>) {
-        if !matches!(self.state, State::Judging(_)) {
+    /// Takes the verdict on `node`. An earlier claim of this cell may have asked about another node than the
+    /// one that holds it now, whose death says nothing about the holder.
+    pub(super) fn on_verdict(&mut self, node: &NodeId, verdict: Verdict, ctx: &mut Ctx<'_>) {
+        if !matches!(&self.state, State::Judging(seen) if seen.node == *node) {
             return;
         }
         let State::Judging(seen) = mem::take(&mut self.state) else { return };
@@ -205,7 +210,8 @@ impl Cell {
                 } else if self.conflicts > 2 {
                     self.state = State::Pausing { at: ctx.env.backoff(self.conflicts - 2), fault: None };
                 } else {
-                    self.look(current, ctx);
+                    // The write was guarded by the epoch before the one it claimed.
+                    self.look(current, Epoch::new(epoch.get() - 1), ctx);
                 }
             }
             Fate::Pending => {

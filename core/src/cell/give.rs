@@ -22,6 +22,8 @@ pub(crate) struct Giving {
     epoch: Epoch,
     etag: ETag,
     kind: Kind,
+    /// Who is to have the cell.
+    to: Option<NodeId>,
     step: Step,
     callers: Vec<Ticket>,
     /// When the callers are told that it is not confirmed yet.
@@ -111,7 +113,8 @@ impl Giving {
     ) -> Self {
         let write = send(epoch, &etag, kind, to, ctx);
         let give_up = ctx.env.mono().after(ctx.env.config.patience);
-        Self { epoch, etag, kind, step: Step::Writing(write), callers, give_up, failures: 0 }
+        let to = to.cloned();
+        Self { epoch, etag, kind, to, step: Step::Writing(write), callers, give_up, failures: 0 }
     }
 
     pub(super) fn on_read(&mut self, id: ReadId, reply: ReadReply, ctx: &mut Ctx<'_>) -> bool {
@@ -187,15 +190,20 @@ impl Giving {
                 true
             }
             Fate::Lost(current) => {
+                let mut has_arrived = false;
                 if let Current::Version { body, .. } = &current
                     && let Ok(record) = OwnerRecord::parse(body)
                 {
                     ctx.memory.note(ctx.id, record.epoch);
+                    // The receiver may have accepted the offer before we could see it.
+                    has_arrived = record.node == self.to;
+                    has_arrived &= matches!(self.kind, Kind::Transfer { epoch } if epoch == record.epoch);
                 }
                 for ticket in core::mem::take(&mut self.callers) {
                     match self.kind {
                         // The record names this tenure no longer, which is all that a release is for.
                         Kind::Release => ctx.released(ticket, Ok(())),
+                        Kind::Transfer { epoch } if has_arrived => ctx.transferred(ticket, Ok(epoch)),
                         Kind::Transfer { .. } => {
                             ctx.transferred(ticket, Err(TransferError::Lost(ctx.id.clone())));
                         }

@@ -70,8 +70,11 @@ impl Cell {
                 let write = WriteId { node: ctx.env.node.clone(), seq };
                 let ours = OwnerRecord { node: Some(ctx.env.node.clone()), epoch, write: Some(write) };
                 if *body == *ours.to_bytes() {
-                    // A store that does not know 304 answers in full.
-                    *etag = found;
+                    // A store that does not know 304 answers in full. A weak tag is a proxy's doing, and no
+                    // compare-and-swap could match it.
+                    if !found.is_weak() {
+                        *etag = found;
+                    }
                     return self.confirm(*round, ctx);
                 }
                 let reason = match OwnerRecord::parse(&body) {
@@ -128,6 +131,10 @@ impl Cell {
     /// Ends a tenure that this node gives up, before the write that gives it up is sent. Those who asked for
     /// a verification get no: the tenure is over.
     pub(super) fn end_tenure(&mut self, ctx: &mut Ctx<'_>) -> Option<(Epoch, ETag)> {
+        // Anything else under way, such as a release that the application asked for meanwhile, goes on.
+        if !matches!(self.state, State::Held { .. }) {
+            return None;
+        }
         let State::Held { epoch, etag, verify, .. } = mem::take(&mut self.state) else { return None };
         let tenure = ctx.tenure(epoch);
         ctx.env.notify(Notice::CellEnded(tenure));

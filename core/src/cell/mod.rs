@@ -75,8 +75,6 @@ pub(crate) struct Cell {
     conflicts: u32,
     /// Reads failed in a row.
     failures: u32,
-    /// Whether the last read of this claim showed an epoch below one already seen.
-    has_regressed: bool,
 }
 
 /// One caller's claim.
@@ -117,6 +115,8 @@ enum State {
     Reading {
         id: ReadId,
         seen: Option<Seen>,
+        /// The highest epoch known when the read was issued.
+        floor: Option<Epoch>,
     },
     Waiting {
         at: Instant,
@@ -197,8 +197,8 @@ impl Cells {
         self.with(id, with, |cell, ctx| cell.on_write(attempt, reply, ctx));
     }
 
-    pub(crate) fn on_verdict(&mut self, id: &CellId, verdict: Verdict, with: With<'_>) {
-        self.with(id, with, |cell, ctx| cell.on_verdict(verdict, ctx));
+    pub(crate) fn on_verdict(&mut self, id: &CellId, node: &NodeId, verdict: Verdict, with: With<'_>) {
+        self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
     }
 
     /// Does what is due for one cell, if anything is.

@@ -86,15 +86,17 @@ impl<I: Io> Pump<I> {
         Some(due.since(now).min(SLICE))
     }
 
-    /// Does everything that is due at `now`, then what the input asks for.
+    /// Does what the input asks for, and everything that is due at `now`.
     pub fn step(&mut self, now: Now, input: Option<Input>) {
+        // The input first: after a pause it may be the very reply that would be given up next.
+        if let Some(input) = input {
+            self.on_input(now, input);
+        }
         while let Some(event) = self.flights.overdue(now.mono) {
             self.feed(now, event);
         }
-        match input {
-            Some(input) => self.on_input(now, input),
-            None if self.until.is_some_and(|until| until <= now.mono) => self.feed(now, Event::Wake),
-            None => {}
+        if self.until.is_some_and(|until| until <= now.mono) {
+            self.feed(now, Event::Wake);
         }
         if self.leave_by.is_some_and(|by| by <= now.mono) {
             self.over.get_or_insert(FenceCause::Left);

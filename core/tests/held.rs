@@ -1,0 +1,200 @@
+//! What verify says of a held cell, and how the loss of its record is noticed.
+
+mod common;
+
+use common::{Scenario, check};
+
+#[test]
+fn verify_is_one_conditional_read() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 unchanged
+               -> done t1 verified
+        "#,
+    );
+}
+
+#[test]
+fn one_read_serves_every_verify_asked_before_it_was_issued_and_none_asked_after() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=6    verify a
+        t=7    verify a
+        t=20   r1 unchanged
+               -> done t1 verified
+               -> read r2 cells/a/own.json unless=a.1
+        t=30   verify a
+        t=40   r2 unchanged
+               -> done t2 verified
+               -> done t3 verified
+               -> read r3 cells/a/own.json unless=a.1
+        t=50   r3 unchanged
+               -> done t4 verified
+        "#,
+    );
+}
+
+#[test]
+fn a_store_without_conditional_reads_confirms_by_our_bytes() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 found W/"a.1" {"node":"me","epoch":1,"write":"me#2"}
+               -> done t1 verified
+        # A proxy's weak tag would never match: ours is kept.
+        t=30   release a
+               -> notify ended a epoch=1
+               -> write w2 cells/a/own.json match=a.1 released epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn bl_29_verify_fails_once_another_node_has_the_next_epoch() {
+    check(
+        Scenario::joined().held_at("a", 4),
+        r#"
+        t=5    verify a epoch=4
+               -> read r1 cells/a/own.json unless=a.4
+        t=6    verify a epoch=4
+        t=20   r1 found e9 {"node":"b.1","epoch":5,"write":"b.1#4"}
+               -> notify lost a epoch=4 record_replaced
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+               -> done t2 error not_owner: this node does not own cell a at that epoch
+               tenure a
+               -> none
+        t=30   verify a epoch=4
+               -> done t3 error not_owner: this node does not own cell a at that epoch
+        "#,
+    );
+}
+
+#[test]
+fn our_name_without_our_bytes_is_not_ours() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 found e9 {"node":"me","epoch":1,"write":"me#999"}
+               -> notify lost a epoch=1 record_replaced
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+        "#,
+    );
+}
+
+#[test]
+fn bl_32_a_removed_record_ends_the_tenure_and_is_not_made_again() {
+    check(
+        Scenario::joined().held_at("a", 7),
+        r#"
+        t=5    verify a epoch=7
+               -> read r1 cells/a/own.json unless=a.7
+        t=20   r1 missing
+               -> notify lost a epoch=7 record_removed
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+        t=30   claim a
+               -> read r2 cells/a/own.json
+        t=40   r2 missing
+               -> done t2 error regressed: cells/a/own.json is gone but was at epoch 7; find out who removed it, then use `tenure repair`
+        "#,
+    );
+}
+
+#[test]
+fn a_corrupt_record_ends_the_tenure() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 found e9 garbage
+               -> notify lost a epoch=1 corrupt
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_asked_three_times() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 failed network
+               -> read r2 cells/a/own.json unless=a.1
+        t=25   verify a
+        t=40   r2 failed network
+               -> read r3 cells/a/own.json unless=a.1
+        t=60   r3 failed network
+               -> done t1 error unavailable: ownership could not be verified: the connection to the store failed
+               -> done t2 error unavailable: ownership could not be verified: the connection to the store failed
+               tenure a
+               -> epoch=1
+        t=70   verify a
+               -> read r4 cells/a/own.json unless=a.1
+        t=80   r4 throttled
+               -> done t3 error unavailable: ownership could not be verified: the store is throttling us: cells/a/own.json
+        t=90   verify a
+               -> read r5 cells/a/own.json unless=a.1
+        t=99   r5 failed denied
+               -> done t4 error denied: ownership could not be verified: the store denied access
+        "#,
+    );
+}
+
+#[test]
+fn a_verify_whose_answer_comes_after_the_end_of_authority_fails() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=9000 r1 unchanged
+               -> notify fenced expired
+               -> done t1 error fenced: this session has ended (expired); join again as a new one
+        "#,
+    );
+}
+
+#[test]
+fn a_verify_overtaken_by_a_release_fails() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=6    release a
+               -> notify ended a epoch=1
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+               -> write w2 cells/a/own.json match=a.1 released epoch=1
+        t=20   r1 unchanged
+        "#,
+    );
+}
+
+#[test]
+fn bl_18_a_tenure_is_judged_by_the_clock_at_the_call_before_any_timer_fires() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=8999 tenure a
+               -> epoch=1
+        t=9000 tenure a
+               -> none
+        # A call queued before the machine slept is judged after it.
+        t=3600s verify a
+               -> notify fenced expired
+               -> done t1 error fenced: this session has ended (expired); join again as a new one
+        "#,
+    );
+}

@@ -1,0 +1,669 @@
+//! This node's own lease: joining, renewing, every cause of a fence.
+
+mod common;
+
+use common::{Scenario, check};
+
+#[test]
+fn joining_probes_the_store_and_then_creates_the_lease() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p2
+               -> write w4 probe/* match=p1
+        t=80   w4 rejected
+               -> remove d5 probe/*
+               -> write w6 nodes/me.json absent lease
+               authority
+               -> none
+        t=120  w6 applied
+               -> notify authority until=9080
+               -> done t1 joined me
+               body w6
+               -> {"node":"me","expires_ms":1700000010080,"addr":"-","peer_protocol":1,"ownership_index_generation":"0000000000000001","ttl_ms":10000,"write":"me#1"}
+               authority
+               -> until=9080
+               idle
+               -> idle until=3469 Renew
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_creates_what_exists_is_unfit() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 applied p2
+               -> remove d3 probe/*
+               -> done t1 error unfit: this store cannot guarantee one owner: it overwrote an object although told to create it
+               -> notify fenced store_unfit
+        t=50   join
+               -> done t2 error fenced: this session has ended (store_unfit); join again as a new one
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_overwrites_on_a_stale_tag_is_unfit() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p2
+               -> write w4 probe/* match=p1
+        t=80   w4 applied p3
+               -> remove d5 probe/*
+               -> done t1 error unfit: this store cannot guarantee one owner: it overwrote an object although its etag had changed
+               -> notify fenced store_unfit
+        "#,
+    );
+}
+
+#[test]
+fn bl_33_a_store_whose_tag_does_not_change_with_the_content_is_unfit() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p1
+               -> remove d4 probe/*
+               -> done t1 error unfit: this store cannot guarantee one owner: its etag p1 did not change with the content
+               -> notify fenced store_unfit
+        "#,
+    );
+}
+
+#[test]
+fn bl_40_a_store_with_weak_tags_is_unfit() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied W/"p1"
+               -> remove d2 probe/*
+               -> done t1 error unfit: this store cannot guarantee one owner: it gives weak etags (W/\"p1\"), which no compare-and-swap can match
+               -> notify fenced store_unfit
+        "#,
+    );
+}
+
+#[test]
+fn trouble_during_the_probe_is_no_verdict_on_the_store() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 throttled
+               -> remove d2 probe/*
+               idle
+               -> idle until=1497 Retry
+        t=1500 wake
+               -> write w3 probe/* absent
+        t=1520 w3 applied p1
+               -> write w4 probe/* absent
+        t=1540 w4 unknown timed-out
+               -> remove d5 probe/*
+        t=1900 wake
+               -> write w6 probe/* absent
+        t=1920 w6 conflict
+               -> remove d7 probe/*
+        t=2500 wake
+               -> write w8 probe/* absent
+        t=2520 w8 applied p1
+               -> write w9 probe/* absent
+        t=2540 w9 rejected
+               -> write w10 probe/* match=p1
+        t=2560 w10 applied p2
+               -> write w11 probe/* match=p1
+        t=2580 w11 rejected
+               -> remove d12 probe/*
+               -> write w13 nodes/me.json absent lease
+        t=2600 w13 applied
+               -> notify authority until=11580
+               -> done t1 joined me
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_answers_nothing_useful_ends_the_join_in_time() {
+    check(
+        Scenario::fresh().with(|config| config.patience = core::time::Duration::from_secs(2)),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=1500 w1 unknown timed-out
+               -> remove d2 probe/*
+        t=1600 wake
+               -> write w3 probe/* absent
+        t=3100 w3 unknown timed-out
+               -> remove d4 probe/*
+               -> done t1 error unavailable: cannot join: the store did not answer in time
+               -> notify fenced expired
+               idle
+               -> idle
+        "#,
+    );
+}
+
+#[test]
+fn joining_without_rights_ends_at_once() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 refused denied
+               -> remove d2 probe/*
+               -> done t1 error denied: cannot join: the store denied access
+               -> notify fenced credentials
+        "#,
+    );
+}
+
+#[test]
+fn a_store_without_conditional_writes_is_unfit() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 refused unfit
+               -> remove d2 probe/*
+               -> done t1 error unfit: this store cannot guarantee one owner: 
+               -> notify fenced store_unfit
+        "#,
+    );
+}
+
+#[test]
+fn a_session_joins_once() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    join
+               -> done t1 error usage: this session has joined already
+        "#,
+    );
+}
+
+#[test]
+fn a_lease_whose_creation_is_not_known_in_time_is_no_lease() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p2
+               -> write w4 probe/* match=p1
+        t=80   w4 rejected
+               -> remove d5 probe/*
+               -> write w6 nodes/me.json absent lease
+        t=1600 w6 unknown timed-out
+               -> read r7 nodes/me.json
+        t=3100 r7 failed timed-out
+               idle
+               -> idle until=3172 Retry
+        t=9080 wake
+               -> done t1 error unavailable: cannot join: the store did not answer in time
+               -> notify fenced expired
+        "#,
+    );
+}
+
+#[test]
+fn bl_01_a_lost_reply_to_the_creation_is_settled_by_reading_back() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p2
+               -> write w4 probe/* match=p1
+        t=80   w4 rejected
+               -> remove d5 probe/*
+               -> write w6 nodes/me.json absent lease
+        t=1600 w6 unknown timed-out
+               -> read r7 nodes/me.json
+        t=1620 r7 missing
+               -> write w8 nodes/me.json absent lease
+        t=1640 w8 rejected
+               -> read r9 nodes/me.json
+        t=1660 r9 found w6
+               -> notify authority until=9080
+               -> done t1 joined me
+               authority
+               -> until=9080
+        "#,
+    );
+}
+
+#[test]
+fn a_lease_found_in_our_place_while_joining_is_not_adopted() {
+    check(
+        Scenario::fresh(),
+        r#"
+        t=0    join
+               -> write w1 probe/* absent
+        t=20   w1 applied p1
+               -> write w2 probe/* absent
+        t=40   w2 rejected
+               -> write w3 probe/* match=p1
+        t=60   w3 applied p2
+               -> write w4 probe/* match=p1
+        t=80   w4 rejected
+               -> remove d5 probe/*
+               -> write w6 nodes/me.json absent lease
+        t=99   w6 rejected
+               -> read r7 nodes/me.json
+        t=120  r7 found e9 {"node":"me","expires_ms":0,"fenced_by":"b.1"}
+               -> done t1 error fenced: this session has ended (lease_fenced); join again as a new one
+               -> notify fenced lease_fenced
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_refuses_to_create_the_lease_is_unfit() {
+    let mut session = Scenario::fresh().start();
+    let mut lines = session.feed("t=0 join");
+    for reply in ["applied p1", "rejected", "applied p2", "rejected"] {
+        let id = lines[lines.len() - 1].split(' ').nth(1).expect("an id").to_owned();
+        lines = session.feed(&format!("{id} {reply}"));
+    }
+    let mut at = 0;
+    while !lines.iter().any(|line| line.starts_with("done")) {
+        at += 100;
+        let id = lines.last().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match lines.last() {
+            Some(line) if line.starts_with("read") => session.feed(&format!("t={at} {id} missing")),
+            Some(_) => session.feed(&format!("t={at} {id} rejected")),
+            None => session.feed(&format!("t={at} wake")),
+        };
+    }
+    assert_eq!(
+        lines,
+        [
+            "done t1 error unfit: this store cannot guarantee one owner: it rejects a guard that holds",
+            "notify fenced store_unfit"
+        ]
+    );
+}
+
+#[test]
+fn a_renewal_is_one_write_and_authority_counts_from_its_send() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    publish zone=a
+               -> done t1 published
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease zone=a
+        t=3900 w1 applied
+               -> notify authority until=12400
+               authority
+               -> until=12400
+               body w1
+               -> {"node":"me","expires_ms":1700000013400,"addr":"-","peer_protocol":1,"ownership_index_generation":"0000000000000001","ttl_ms":10000,"write":"me#2","meta":{"zone":"a"}}
+               idle
+               -> idle until=6913 Renew
+        "#,
+    );
+}
+
+#[test]
+fn authority_ends_exactly_at_first_sent_plus_ttl_minus_margin() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=8999ms tenure a
+               -> none
+               authority
+               -> until=9000
+        t=9000 wake
+               -> notify fenced expired
+               authority
+               -> none
+        "#,
+    );
+}
+
+#[test]
+fn a_success_that_arrives_when_authority_has_ended_revives_nothing() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=8999 tenure a
+               -> epoch=1
+        t=9000 w1 applied
+               -> notify fenced expired
+               tenure a
+               -> none
+               authority
+               -> none
+               idle
+               -> idle
+        "#,
+    );
+}
+
+#[test]
+fn a_renewal_found_by_reading_counts_from_its_first_attempt() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=4900 w1 unknown timed-out
+               -> read r2 nodes/me.json
+        t=4920 r2 found lease {"node":"me","expires_ms":1}
+               -> write w3 nodes/me.json match=lease lease
+        t=6400 w3 unknown timed-out
+        t=6500 wake
+               -> read r4 nodes/me.json
+        t=6520 r4 found w1
+               -> notify authority until=12400
+        "#,
+    );
+}
+
+#[test]
+fn a_renewal_whose_own_attempt_answers_counts_from_that_attempt() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=4900 w1 unknown timed-out
+               -> read r2 nodes/me.json
+        t=4920 r2 found lease {"node":"me","expires_ms":1}
+               -> write w3 nodes/me.json match=lease lease
+        t=4940 w3 applied
+               -> notify authority until=13920
+        "#,
+    );
+}
+
+#[test]
+fn bl_03_a_failed_renewal_is_tried_again_soon_and_scaled_to_what_is_left() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 unknown unavailable
+               -> read r2 nodes/me.json
+        t=3420 r2 failed unavailable
+               idle
+               -> idle until=3495 Retry
+        t=3500 wake
+               -> read r3 nodes/me.json
+        t=3510 r3 failed unavailable
+               idle
+               -> idle until=3620 Retry
+        t=8000 wake
+               -> read r4 nodes/me.json
+        t=8010 r4 failed unavailable
+               idle
+               -> idle until=8133 Retry
+        t=8200 wake
+               -> read r5 nodes/me.json
+        t=8210 r5 found lease {"node":"me","expires_ms":1}
+        t=8400 wake
+               -> write w6 nodes/me.json match=lease lease
+        t=8410 w6 applied
+               -> notify authority until=17400
+        "#,
+    );
+}
+
+#[test]
+fn bl_03_a_dark_store_fences_at_the_deadline_and_not_a_tick_earlier() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 not-applied network
+        t=8990 wake
+               -> write w2 nodes/me.json match=lease lease
+        t=8995 w2 not-applied network
+               tenure a
+               -> epoch=1
+               idle
+               -> idle until=9000 Fence
+        t=9000 wake
+               -> notify fenced expired
+               tenure a
+               -> none
+        "#,
+    );
+}
+
+#[test]
+fn bl_04_a_throttled_renewal_waits_a_second_or_what_leaves_room_for_one_more_attempt() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 throttled
+               idle
+               -> idle until=4876 Retry
+        t=5000 wake
+               -> write w2 nodes/me.json match=lease lease
+        t=5010 w2 throttled after=30s
+               idle
+               -> idle until=7500 Retry
+        t=7500 wake
+               -> write w3 nodes/me.json match=lease lease
+        # No room for another attempt: a throttled store is not hammered.
+        t=7510 w3 throttled
+               idle
+               -> idle until=8995 Retry
+        "#,
+    );
+}
+
+#[test]
+fn a_refused_renewal_is_tried_again_as_a_new_write_until_the_rights_are_back() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 refused denied
+               idle
+               -> idle until=3482 Renew
+        t=3500 wake
+               -> write w2 nodes/me.json match=lease lease
+        t=3510 w2 applied
+               -> notify authority until=12500
+        "#,
+    );
+}
+
+#[test]
+fn bl_50_credentials_refused_until_the_end_are_the_cause() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 refused denied
+        t=9000 wake
+               -> notify fenced credentials
+        "#,
+    );
+}
+
+#[test]
+fn bl_09_bl_50_a_removed_lease_fences_at_once_and_is_not_created_again() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 rejected
+               -> read r2 nodes/me.json
+        t=3420 r2 missing
+               -> notify fenced lease_removed
+               tenure a
+               -> none
+        "#,
+    );
+}
+
+#[test]
+fn bl_50_a_placeholder_means_that_the_lease_was_removed() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 rejected
+               -> read r2 nodes/me.json
+        t=3420 r2 found e9 {"node":"me","expires_ms":99,"ttl_ms":60000,"fenced_by":"b.1","write":"b.1#4"}
+               -> notify fenced lease_removed
+        "#,
+    );
+}
+
+#[test]
+fn bl_50_a_fenced_lease_fences_at_once() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 rejected
+               -> read r2 nodes/me.json
+        t=3420 r2 found e9 {"node":"me","expires_ms":0,"fenced_by":"b.1"}
+               -> notify fenced lease_fenced
+        "#,
+    );
+}
+
+#[test]
+fn bl_16_a_clone_that_renewed_first_ends_the_other() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 rejected
+               -> read r2 nodes/me.json
+        # Our name, our sequence, but not the bytes that this process sent.
+        t=3420 r2 found e9 {"node":"me","expires_ms":77,"ttl_ms":10000,"write":"me#3"}
+               -> notify fenced lease_replaced
+        "#,
+    );
+}
+
+#[test]
+fn a_corrupt_lease_was_replaced() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 rejected
+               -> read r2 nodes/me.json
+        t=3420 r2 found e9 garbage
+               -> notify fenced lease_replaced
+        "#,
+    );
+}
+
+#[test]
+fn a_store_that_goes_on_rejecting_a_renewal_whose_guard_holds_is_unfit() {
+    let mut session = Scenario::joined().start();
+    let mut lines = session.feed("t=3400 wake");
+    let mut at = 3400;
+    while !lines.iter().any(|line| line.starts_with("notify")) {
+        at += 100;
+        let id = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match lines.first() {
+            Some(line) if line.starts_with("read") => session.feed(&format!("t={at} {id} found lease old")),
+            Some(_) => session.feed(&format!("t={at} {id} rejected")),
+            None => session.feed(&format!("t={at} wake")),
+        };
+    }
+    assert_eq!((at, lines), (9000, vec!["notify fenced store_unfit".to_owned()]));
+}
+
+#[test]
+fn nothing_follows_a_fence() {
+    check(
+        Scenario::joined().held("a"),
+        r#"
+        t=5    claim b
+               -> read r1 cells/b/own.json
+        t=6    verify a
+               -> read r2 cells/a/own.json unless=a.1
+        t=7    locate c
+               -> read r3 cells/c/own.json
+        t=8    peers
+               -> list l4 nodes/
+        t=9000 claim d
+               -> notify fenced expired
+               -> done t2 error fenced: this session has ended (expired); join again as a new one
+               -> done t1 error fenced: this session has ended (expired); join again as a new one
+               -> done t3 error fenced: this session has ended (expired); join again as a new one
+               -> done t4 error fenced: this session has ended (expired); join again as a new one
+               -> done t5 error fenced: this session has ended (expired); join again as a new one
+        t=9001 r1 missing
+        t=9002 release a
+               -> done t6 error fenced: this session has ended (expired); join again as a new one
+        t=9003 transfer a to=b.1
+               -> done t7 error fenced: this session has ended (expired); join again as a new one
+        t=9004 verify a
+               -> done t8 error fenced: this session has ended (expired); join again as a new one
+        t=9005 locate a
+               -> done t9 error fenced: this session has ended (expired); join again as a new one
+        t=9006 peers
+               -> done t10 error fenced: this session has ended (expired); join again as a new one
+        t=9007 leave
+               -> done t11 left
+        t=9008 join
+               -> done t12 error fenced: this session has ended (expired); join again as a new one
+        t=9009 publish zone=a
+               -> done t13 published
+               idle
+               -> idle
+        "#,
+    );
+}

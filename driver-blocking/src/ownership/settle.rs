@@ -1,0 +1,180 @@
+//! Swapping a record and finding out what became of it, within a bounded number of attempts.
+//!
+//! All attempts of one swap send the same bytes under the same guard. After every answer but `Applied` the
+//! record is read: our exact bytes mean that some attempt was applied, another version than the guarded one
+//! that none can be any more, and the guarded version itself proves nothing, so the same bytes are sent again.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tenure_core::{
+    AttemptId, ETag, Fault, FaultKind, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId, ReadOp,
+    ReadReply, Reply, WriteOp, WriteReply,
+};
+
+use super::{OwnershipError, OwnershipStore, Stored};
+use crate::wait::pause;
+
+/// How often a swap is sent.
+const SWAPS: u32 = 6;
+/// How often one read or listing is sent.
+const READS: u32 = 3;
+/// The least time to leave a throttling store alone.
+const THROTTLE_MIN: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_millis(50);
+
+/// What a read has shown about a swap.
+enum Decision {
+    Applied(ETag),
+    Lost,
+    /// What the guard names is still there.
+    Open,
+}
+
+impl OwnershipStore {
+    /// Puts `body` in place of what `guard` names; returns its tag, or nothing if that was there no more.
+    pub(super) fn swap(
+        &self,
+        key: &Key,
+        guard: Guard,
+        body: Vec<u8>,
+    ) -> Result<Option<ETag>, OwnershipError> {
+        let body: Arc<[u8]> = body.into();
+        // Whether some attempt may have been applied, or may yet be.
+        let mut open = false;
+        let mut rejections = 0;
+        let mut last = Fault::new(FaultKind::Unavailable, "others keep interfering");
+        for attempt in 1..=SWAPS {
+            match self.send(key, &guard, &body) {
+                WriteReply::Applied { etag } => return Ok(Some(etag)),
+                WriteReply::Conflict => {}
+                WriteReply::NotApplied(fault) => last = fault,
+                WriteReply::Refused(fault) if !open => return Err(OwnershipError::Store(fault)),
+                WriteReply::Refused(fault) => last = fault,
+                WriteReply::Rejected => rejections += 1,
+                WriteReply::Throttled { after } => {
+                    last = Fault::new(FaultKind::Throttled, "the writes were put off each time");
+                    pause(after.unwrap_or_default().max(THROTTLE_MIN));
+                    continue;
+                }
+                WriteReply::Unknown(fault) => {
+                    open = true;
+                    last = fault;
+                }
+            }
+            match self.decide(key, &guard, &body) {
+                Ok(Decision::Applied(etag)) => return Ok(Some(etag)),
+                Ok(Decision::Lost) => return Ok(None),
+                Ok(Decision::Open) => {}
+                // A rejection whose reason cannot be seen may hide that an earlier copy of ours won.
+                Err(fault) => {
+                    open |= rejections > 0;
+                    last = fault;
+                }
+            }
+            if attempt < SWAPS {
+                pause(DELAY * attempt);
+            }
+        }
+        if open {
+            return Err(OwnershipError::Unsettled { key: key.clone(), fault: last });
+        }
+        if rejections == SWAPS {
+            let why = "it rejects a write whose guard holds";
+            return Err(OwnershipError::Inconsistent { key: key.clone(), why });
+        }
+        Err(OwnershipError::Store(last))
+    }
+
+    fn decide(&self, key: &Key, guard: &Guard, body: &[u8]) -> Result<Decision, Fault> {
+        Ok(match (self.read(key)?, guard) {
+            (Some(found), _) if *found.body == *body => Decision::Applied(found.etag),
+            (Some(found), Guard::Match(expected)) if found.etag == *expected => Decision::Open,
+            (None, Guard::Absent) => Decision::Open,
+            (Some(_) | None, _) => Decision::Lost,
+        })
+    }
+
+    fn send(&self, key: &Key, guard: &Guard, body: &Arc<[u8]>) -> WriteReply {
+        let op = WriteOp {
+            id: AttemptId::new(self.next_request()),
+            key: key.clone(),
+            guard: guard.clone(),
+            body: body.clone(),
+            timeout: self.timeout,
+        };
+        match self.store.execute(Op::Write(op)) {
+            Reply::Write(reply) => reply,
+            Reply::List(_) | Reply::Read(_) | Reply::Remove(_) => WriteReply::Unknown(wrong_kind()),
+        }
+    }
+
+    /// Reads a record whatever it is; nothing if it is missing.
+    pub(super) fn read(&self, key: &Key) -> Result<Option<Stored<()>>, Fault> {
+        self.patiently(|| {
+            let id = ReadId::new(self.next_request());
+            let op = ReadOp { id, key: key.clone(), unless: None, timeout: self.timeout };
+            match self.store.execute(Op::Read(op)) {
+                Reply::Read(ReadReply::Found { etag, body, stamps }) => {
+                    Ok(Some(Stored { record: (), etag, body, stamps }))
+                }
+                Reply::Read(ReadReply::Missing) => Ok(None),
+                Reply::Read(ReadReply::Throttled { after }) => Err(throttled(after)),
+                Reply::Read(ReadReply::Failed(fault)) => Err((fault, DELAY)),
+                Reply::Read(ReadReply::Unchanged(_))
+                | Reply::List(_)
+                | Reply::Remove(_)
+                | Reply::Write(_) => Err((wrong_kind(), DELAY)),
+            }
+        })
+    }
+
+    /// Lists one page.
+    pub(super) fn list(&self, prefix: &str, after: Option<Arc<str>>) -> Result<Page, OwnershipError> {
+        self.patiently(|| {
+            let id = ListId::new(self.next_request());
+            let op = ListOp { id, prefix: prefix.into(), after: after.clone(), timeout: self.timeout };
+            match self.store.execute(Op::List(op)) {
+                Reply::List(ListReply::Page(page)) => Ok(page),
+                Reply::List(ListReply::Throttled { after }) => Err(throttled(after)),
+                Reply::List(ListReply::Failed(fault)) => Err((fault, DELAY)),
+                Reply::Read(_) | Reply::Remove(_) | Reply::Write(_) => Err((wrong_kind(), DELAY)),
+            }
+        })
+        .map_err(OwnershipError::Store)
+    }
+
+    /// Asks again, as often as is of use, after the time that the failure calls for.
+    fn patiently<T>(&self, ask: impl Fn() -> Result<T, (Fault, Duration)>) -> Result<T, Fault> {
+        for _ in 1..READS {
+            match ask() {
+                Ok(answer) => return Ok(answer),
+                Err((fault, _)) if !is_passing(&fault) => return Err(fault),
+                Err((_, delay)) => pause(delay),
+            }
+        }
+        ask().map_err(|(fault, _)| fault)
+    }
+
+    fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Tells whether the same question may have a better answer soon.
+fn is_passing(fault: &Fault) -> bool {
+    matches!(
+        fault.kind,
+        FaultKind::Network | FaultKind::Throttled | FaultKind::TimedOut | FaultKind::Unavailable
+    )
+}
+
+fn throttled(after: Option<Duration>) -> (Fault, Duration) {
+    let fault = Fault::new(FaultKind::Throttled, "the reads were put off each time");
+    (fault, after.unwrap_or_default().max(THROTTLE_MIN))
+}
+
+fn wrong_kind() -> Fault {
+    Fault::new(FaultKind::Malformed, "the answer was not one to the question")
+}

@@ -1,0 +1,188 @@
+//! A bucket at an S3-compatible server as a store: one operation, one request, one reply.
+//!
+//! Signing and the meaning of answers live in `tenure-s3`; this adds the socket. The HTTP client is held to
+//! sending each request at most once: no redirects, no retries, no decoding, and a deadline that covers
+//! everything from the connection to the last byte of the answer. Only a failure to connect is `NotApplied`.
+//!
+//! hyper sends a request again only if a reused connection was closed before it had taken the request from
+//! its queue, so that no byte of it had left; a test counts what a server sees.
+
+use core::error::Error as _;
+use core::fmt;
+use core::time::Duration;
+use std::io::{self, Read as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use reqwest::blocking::{Client, Request, Response};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Url, redirect, retry};
+use tenure_core::{Fault, FaultKind, Op, Reply};
+use tenure_s3::{
+    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, reply_max, timeout, unanswered,
+    unsendable, unsent,
+};
+
+use crate::signing_clock::wall_now;
+use crate::store::Store;
+
+/// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
+/// 20 s, some without saying so. A lease with a ttl of 10 s is renewed well within it.
+const POOL_IDLE: Duration = Duration::from_secs(5);
+
+/// A bucket at an S3-compatible server.
+///
+/// Leases have connections of their own, so that a renewal never waits for other traffic. Must not be made
+/// or used on a thread that runs async code; there, use the store of `tenure-tokio`.
+pub struct S3Store {
+    signing: Mutex<Signing>,
+    leases: Client,
+    others: Client,
+}
+
+/// The signer and the buffer it builds requests in.
+struct Signing {
+    signer: Signer,
+    buf: Vec<u8>,
+}
+
+impl S3Store {
+    /// Opens the bucket; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
+    pub fn new(bucket: Bucket, credentials: Credentials) -> Result<Self, Fault> {
+        // One idle connection is all that renewals need, and after one that went silent the next is fresh.
+        let leases = client(&bucket, 1)?;
+        let others = client(&bucket, 16)?;
+        let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
+        Ok(Self { signing: Mutex::new(signing), leases, others })
+    }
+
+    /// Signs with other credentials from now on, also what is sent again.
+    pub fn replace_credentials(&self, credentials: Credentials) {
+        self.signing().signer.replace_credentials(credentials);
+    }
+
+    /// Returns how far this machine's wall clock is off by the store's, if that made the store refuse a
+    /// request; requests are signed with the store's time since then. Otherwise zero.
+    pub fn clock_error(&self) -> Duration {
+        self.signing().signer.clock_error()
+    }
+
+    fn signing(&self) -> MutexGuard<'_, Signing> {
+        // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
+        self.signing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Signs the request; an error means that it cannot be spelled.
+    fn prepare(&self, op: &Op) -> Result<(Request, SignedAt), Fault> {
+        let bad =
+            |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+        let mut guard = self.signing();
+        let Signing { signer, buf } = &mut *guard;
+        let signed = signer.request(op, wall_now(), buf);
+        let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
+        // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
+        if url.as_str() != signed.url {
+            return Err(bad("URL"));
+        }
+        let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+        let mut request = Request::new(method, url);
+        for (name, value) in signed.headers.iter() {
+            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+            // Kept out of the client's own traces.
+            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
+            request.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+        if let Op::Write(write) = op {
+            *request.body_mut() = Some(write.body.to_vec().into());
+        }
+        *request.timeout_mut() = Some(timeout(op));
+        Ok((request, signed.signed_at))
+    }
+}
+
+impl Store for S3Store {
+    fn execute(&self, op: Op) -> Reply {
+        let (request, signed_at) = match self.prepare(&op) {
+            Ok(prepared) => prepared,
+            Err(fault) => return unsendable(&op, fault),
+        };
+        let client = if is_lease(&op) { &self.leases } else { &self.others };
+        let mut response = match client.execute(request) {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
+            Err(error) => return unanswered(&op, fault(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = match read_body(response, reply_max(&op)) {
+            Ok(body) => body,
+            Err(fault) => return unanswered(&op, fault),
+        };
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        self.signing().signer.reply(&op, signed_at, &response)
+    }
+}
+
+impl fmt::Debug for S3Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S3Store({})", self.signing().signer.bucket())
+    }
+}
+
+fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
+    let builder = Client::builder()
+        .http1_only()
+        .no_brotli()
+        .no_deflate()
+        .no_gzip()
+        .no_zstd()
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(idle_max)
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .retry(retry::never())
+        .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
+    let builder = if bucket.is_loopback() { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
+    ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
+}
+
+fn read_body(response: Response, max: usize) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    response.take(limit).read_to_end(&mut body).map_err(|error| {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
+            Some(error) => fault(error),
+            None if error.kind() == io::ErrorKind::TimedOut => {
+                Fault::new(FaultKind::TimedOut, error.to_string())
+            }
+            None => Fault::new(FaultKind::Network, error.to_string()),
+        }
+    })?;
+    if body.len() > max {
+        return Err(Fault::new(FaultKind::Malformed, format!("the answer is longer than {max} bytes")));
+    }
+    Ok(body)
+}
+
+fn fault(error: &reqwest::Error) -> Fault {
+    Fault::new(if error.is_timeout() { FaultKind::TimedOut } else { FaultKind::Network }, detail(error))
+}
+
+/// Spells an error and its causes; reqwest's own text names the URL, in which nothing is secret.
+fn detail(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    if error.is_connect() {
+        text += "; is the endpoint (AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
+    }
+    text
+}

@@ -1,0 +1,92 @@
+//! An answer says what is so: it fits its question, and a cell that is granted is held.
+
+use tenure_core::{Call, Location, Notice, Outcome, Tenure};
+
+use super::{Check, Violation};
+use crate::node::Session;
+use crate::view::{Step, View};
+
+/// Compares what an engine tells its application with what it would answer if asked again at once.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// For each session, the tenures it was granted and not told to have ended.
+    held: Vec<Vec<Tenure>>,
+}
+
+impl Check for Answers {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
+        if self.held.len() <= actor {
+            self.held.resize(actor + 1, Vec::new());
+        }
+        let held = &mut self.held[actor];
+        match view.step {
+            Step::Done { call, outcome, .. } => {
+                if let Outcome::Claimed(Ok(tenure)) = outcome {
+                    held.push(tenure.clone());
+                }
+                done(view, session, call, outcome)
+                    .map_err(|why| Violation::new("answers", format_args!("{why}: {call:?} -> {outcome:?}")))
+            }
+            Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
+                let Some(place) = held.iter().position(|own| own == tenure) else {
+                    let why =
+                        format_args!("{} ended at epoch {}, which was not held", tenure.cell, tenure.epoch);
+                    return Err(Violation::new("answers", why));
+                };
+                held.swap_remove(place);
+                Ok(())
+            }
+            Step::Noticed(Notice::Fenced(_)) => {
+                held.clear();
+                Ok(())
+            }
+            Step::Handled { now, .. } => {
+                for cell in view.cells {
+                    if let Some(tenure) = session.engine().tenure(cell, *now)
+                        && !held.contains(&tenure)
+                    {
+                        let why =
+                            format_args!("{cell} is held at epoch {}, which was never granted", tenure.epoch);
+                        return Err(Violation::new("answers", why));
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> Result<(), &'static str> {
+    let held = |cell| session.engine().tenure(cell, view.now(session));
+    let is_so = match (call, outcome) {
+        (Call::Claim { cell, .. }, Outcome::Claimed(Ok(tenure))) => {
+            *cell == tenure.cell && held(cell).as_ref() == Some(tenure)
+        }
+        (Call::Locate { cell, .. }, Outcome::Located(Ok(Location::Here(epoch)))) => {
+            held(cell).is_some_and(|tenure| tenure.epoch == *epoch)
+        }
+        (Call::Locate { .. }, Outcome::Located(Ok(Location::At { node, .. }))) => node != session.id(),
+        (
+            Call::Release(tenure) | Call::Transfer { tenure, .. },
+            Outcome::Released(_) | Outcome::Transferred(_),
+        ) => held(&tenure.cell).as_ref() != Some(tenure) || is_refusal(outcome),
+        (Call::Claim { .. }, Outcome::Claimed(Err(_)))
+        | (Call::Join, Outcome::Joined(_))
+        | (Call::Leave, Outcome::Left)
+        | (Call::Locate { .. }, Outcome::Located(_))
+        | (Call::Peers, Outcome::Peers(_))
+        | (Call::Publish { .. }, Outcome::Published)
+        | (Call::Verify(_), Outcome::Verified(_)) => true,
+        _ => return Err("the answer does not fit the question"),
+    };
+    if is_so { Ok(()) } else { Err("the answer is not so") }
+}
+
+/// Tells whether the answer says that the request was not acceptable in the first place.
+fn is_refusal(outcome: &Outcome) -> bool {
+    use tenure_core::TransferError::{Exhausted, NotOwner, ToSelf};
+    matches!(outcome, Outcome::Transferred(Err(Exhausted(_) | NotOwner(_) | ToSelf(_))))
+}

@@ -1,0 +1,74 @@
+//! What must be true, judged from outside: by what the store holds, what the engines answer and who was told.
+//!
+//! A check sees every step of a world. It keeps its own memory and believes no engine about the past.
+
+mod answers;
+mod belief;
+mod fence;
+mod history;
+mod record;
+mod session;
+mod writes;
+
+pub use answers::Answers;
+pub use belief::Belief;
+pub use fence::Fence;
+pub use history::History;
+pub use record::Record;
+pub use session::Sessions;
+pub use writes::Writes;
+
+use core::fmt;
+
+use crate::scenario::{Family, Scenario};
+use crate::view::View;
+
+/// Something that must be true of every world.
+pub trait Check: fmt::Debug {
+    /// Looks at the step just made.
+    ///
+    /// # Errors
+    /// Says what is not as it must be.
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation>;
+}
+
+/// Something is not as it must be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// The check that found it.
+    pub check: &'static str,
+    /// What it found.
+    pub why: String,
+}
+
+impl Violation {
+    /// Builds a violation.
+    pub fn new(check: &'static str, why: impl fmt::Display) -> Self {
+        Self { check, why: why.to_string() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check, self.why)
+    }
+}
+
+impl core::error::Error for Violation {}
+
+/// Returns the checks that a world of this scenario must pass.
+pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
+    let mut checks: Vec<Box<dyn Check>> = vec![
+        Box::new(Record),
+        Box::new(Fence),
+        Box::<Writes>::default(),
+        Box::<Sessions>::default(),
+        Box::<Answers>::default(),
+    ];
+    // Where owner records are removed by force, a second owner may begin again at epoch 1.
+    if scenario.family != Family::RecordsRemoved {
+        checks.push(Box::new(Belief));
+        checks.push(Box::<History>::default());
+    }
+    checks
+}

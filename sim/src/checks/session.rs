@@ -1,0 +1,170 @@
+//! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
+
+use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure};
+
+use super::{Check, Violation};
+use crate::node::Session;
+use crate::view::{Step, View};
+
+/// Follows each session from its start to its end.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    memories: Vec<Memory>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    /// Why it ended, once it said so.
+    fenced: Option<FenceCause>,
+    /// Whether it has sent the tombstone of its own lease.
+    has_left: bool,
+    /// The latest end of authority it told its application.
+    authority: Option<Instant>,
+    /// Every claim it was granted.
+    grants: Vec<Grant>,
+}
+
+#[derive(Clone, Debug)]
+struct Grant {
+    tenure: Tenure,
+    /// The record that the claim made.
+    record: OwnerRecord,
+    is_over: bool,
+}
+
+impl Check for Sessions {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
+        if self.memories.len() <= actor {
+            self.memories.resize(actor + 1, Memory::default());
+        }
+        let memory = &mut self.memories[actor];
+        let found = match view.step {
+            Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
+            Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
+            Step::Noticed(Notice::Authority { until }) => {
+                memory.authority = Some(*until);
+                Ok(())
+            }
+            Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
+                memory.over(tenure);
+                Ok(())
+            }
+            Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
+            Step::Sent(op) => memory.sent(view, session, op),
+            _ => Ok(()),
+        };
+        found.map_err(|why| Violation::new("session", format_args!("session {}: {why}", actor + 1)))
+    }
+}
+
+impl Memory {
+    /// Once the tenure of a claim is over it takes a new claim, at an epoch no lower.
+    fn granted(&mut self, view: &View<'_>, session: &Session, tenure: &Tenure) -> Result<(), &'static str> {
+        let is_ours = |record: &&OwnerRecord| {
+            record.epoch == tenure.epoch && record.holder() == Holder::Node(session.id())
+        };
+        let history = view.store.history(Key::owner(&tenure.cell).as_str());
+        // That there is a record at all is G3's concern.
+        let record = history.iter().rev().filter_map(|version| version.owner.as_ref()).find(is_ours);
+        let Some(record) = record.cloned() else { return Ok(()) };
+        for earlier in self.grants.iter().filter(|grant| grant.tenure.cell == tenure.cell) {
+            if earlier.tenure.epoch > tenure.epoch {
+                return Err("an epoch is granted after a higher one");
+            }
+            if earlier.is_over && earlier.record.write == record.write {
+                return Err("a claim is granted again after its tenure was over");
+            }
+        }
+        self.grants.push(Grant { tenure: tenure.clone(), record, is_over: false });
+        Ok(())
+    }
+
+    fn over(&mut self, tenure: &Tenure) {
+        self.grants.iter_mut().filter(|grant| grant.tenure == *tenure).for_each(|grant| grant.is_over = true);
+    }
+
+    fn handled(
+        &self,
+        view: &View<'_>,
+        session: &Session,
+        now: Instant,
+        before: Option<Instant>,
+    ) -> Result<(), &'static str> {
+        let after = session.engine().authority();
+        if before.is_some_and(|until| until <= now) && after.is_some_and(|until| until > now) {
+            return Err("an authority that had ended came back");
+        }
+        if self.fenced.is_some() && after.is_some_and(|until| until > now) {
+            return Err("an ended session has authority");
+        }
+        if self.fenced.is_some() && holds_something(view, session) {
+            return Err("an ended session holds a cell");
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, view: &View<'_>, session: &Session, cause: FenceCause) -> Result<(), &'static str> {
+        if self.fenced.replace(cause).is_some() {
+            return Err("a session ended twice");
+        }
+        let now = view.now(session).mono;
+        let lease = view.store.history(session.lease_key().as_str());
+        let is_true = match cause {
+            FenceCause::Expired | FenceCause::Credentials => self.authority.is_none_or(|until| until <= now),
+            // A tombstone or a placeholder: both name who put them there.
+            FenceCause::LeaseFenced => lease
+                .iter()
+                .filter_map(|version| version.body.as_ref())
+                .any(|body| LeaseRecord::parse(body).is_ok_and(|record| record.fenced_by.is_some())),
+            FenceCause::LeaseRemoved => lease.iter().any(|version| version.body.is_none()),
+            // After a removal even an early write of its own may have landed once more.
+            FenceCause::LeaseReplaced => {
+                lease.iter().any(|version| version.body.is_none() || version.by != view.actor)
+            }
+            FenceCause::Internal => false,
+            FenceCause::Left => true,
+            // The simulated store is fit; a join that could not find that out may say so.
+            FenceCause::StoreUnfit => self.authority.is_none(),
+        };
+        if is_true { Ok(()) } else { Err("a session ended for a reason that is not so") }
+    }
+
+    fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
+        let (Op::Write(_) | Op::Remove(_)) = op else { return Ok(()) };
+        let Op::Write(write) = op else {
+            return if self.has_left { Err("a session removes something after it has left") } else { Ok(()) };
+        };
+        let is_own_lease = write.key == *session.lease_key();
+        let is_tombstone =
+            is_own_lease && LeaseRecord::parse(&write.body).is_ok_and(|record| record.is_tombstone());
+        match self.fenced {
+            Some(FenceCause::Left) | None => {}
+            Some(_) => return Err("an ended session writes"),
+        }
+        if (self.has_left || self.fenced.is_some()) && !is_tombstone {
+            return Err("a session that has left writes");
+        }
+        if is_tombstone {
+            self.has_left = true;
+            if holds_something(view, session) {
+                return Err("a session leaves while it holds a cell");
+            }
+        }
+        let claims = |body: &[u8]| {
+            OwnerRecord::parse(body)
+                .is_ok_and(|record| matches!(record.holder(), Holder::Node(node) if node == session.id()))
+        };
+        let is_over = self.authority.is_some_and(|until| until <= view.now(session).mono);
+        if is_over && write.key.as_str().starts_with(Key::OWNERS) && claims(&write.body) {
+            return Err("a claim is sent after authority has ended");
+        }
+        Ok(())
+    }
+}
+
+fn holds_something(view: &View<'_>, session: &Session) -> bool {
+    let now = view.now(session);
+    view.cells.iter().any(|cell| session.engine().tenure(cell, now).is_some())
+}

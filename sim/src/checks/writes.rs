@@ -1,0 +1,76 @@
+//! G5: no write of ours is unconditional, no takeover deletes, and a node's id appears nowhere before its lease.
+
+use std::sync::Arc;
+
+use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
+
+use super::{Check, Violation};
+use crate::node::Session;
+use crate::trace::Request;
+use crate::view::{Step, View};
+
+/// Looks at each request before it leaves.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// What each session created its lease with.
+    created: Vec<Option<Arc<[u8]>>>,
+}
+
+impl Check for Writes {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let (Step::Sent(op), Some(session), Some(actor)) = (view.step, view.session(), view.actor) else {
+            return Ok(());
+        };
+        let found = match op {
+            Op::Remove(op) => remove(view, op.key.as_str()),
+            Op::Write(op) if op.key == *session.lease_key() => self.own_lease(actor, op),
+            Op::Write(op) if op.key.as_str().starts_with(Key::OWNERS) => owner(view, session, op),
+            Op::Write(op) if op.key.as_str().starts_with(Key::LEASES) => other_lease(op),
+            Op::List(_) | Op::Read(_) | Op::Write(_) => Ok(()),
+        };
+        found.map_err(|why| Violation::new("G5", format_args!("{why}: {}", Request(op))))
+    }
+}
+
+impl Writes {
+    fn own_lease(&mut self, actor: usize, op: &WriteOp) -> Result<(), &'static str> {
+        if op.guard != Guard::Absent {
+            return Ok(());
+        }
+        self.created.resize(self.created.len().max(actor + 1), None);
+        let created = self.created[actor].get_or_insert_with(|| op.body.clone());
+        if *created == op.body { Ok(()) } else { Err("a session creates its lease a second time") }
+    }
+}
+
+fn remove(view: &View<'_>, key: &str) -> Result<(), &'static str> {
+    if key.starts_with(Key::OWNERS) {
+        return Err("an owner record is never removed");
+    }
+    let Some(node) = Key::node(key) else { return Ok(()) };
+    if view.store.current(Key::retired(&node).as_str()).is_none() {
+        return Err("a lease is removed only once its marker stands");
+    }
+    Ok(())
+}
+
+fn owner(view: &View<'_>, session: &Session, op: &WriteOp) -> Result<(), &'static str> {
+    let record = OwnerRecord::parse(&op.body).map_err(|_| "an owner record that cannot be parsed")?;
+    if view.store.history(session.lease_key().as_str()).is_empty() {
+        return Err("a node writes a cell before it ever had a lease");
+    }
+    let is_first = record.epoch.get() == 1 && matches!(record.holder(), Holder::Node(_));
+    match op.guard {
+        Guard::Absent if !is_first => Err("an owner record beyond the first claim is created"),
+        Guard::Absent | Guard::Match(_) => Ok(()),
+    }
+}
+
+fn other_lease(op: &WriteOp) -> Result<(), &'static str> {
+    let lease = LeaseRecord::parse(&op.body).map_err(|_| "a lease that cannot be parsed")?;
+    match op.guard {
+        Guard::Absent if lease.is_tombstone() => Err("a removed lease is fenced without having been judged"),
+        Guard::Match(_) if !lease.is_tombstone() => Err("another node's lease is changed, not fenced"),
+        Guard::Absent | Guard::Match(_) => Ok(()),
+    }
+}

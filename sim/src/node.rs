@@ -1,0 +1,109 @@
+//! Machines and the sessions that run on them.
+//!
+//! A machine outlives its processes: it has the clocks, and one process at a time. Each process is one
+//! session with an engine of its own and an application on top.
+
+use std::collections::VecDeque;
+
+use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
+
+use crate::client::Client;
+use crate::clock::{Clock, Moment};
+use crate::queue::Occasion;
+
+/// One run of one process: an engine and the application that uses it.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) machine: usize,
+    pub(crate) engine: Engine,
+    pub(crate) lease_key: Key,
+    pub(crate) client: Client,
+    pub(crate) is_running: bool,
+}
+
+impl Session {
+    /// Returns the number of the machine it runs on.
+    pub const fn machine(&self) -> usize {
+        self.machine
+    }
+
+    /// Returns the id its records carry.
+    pub fn id(&self) -> &NodeId {
+        self.engine.node()
+    }
+
+    /// Returns the key of its lease.
+    pub const fn lease_key(&self) -> &Key {
+        &self.lease_key
+    }
+
+    /// Returns the engine; that of a process that has died stands as it was.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Tells whether the process exists. A paused one does.
+    pub const fn is_running(&self) -> bool {
+        self.is_running
+    }
+}
+
+/// A machine: clocks, and a place for one process.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) clock: Clock,
+    pub(crate) session: Option<usize>,
+    /// What happened to the process while it stood still; it learns of it when it goes on.
+    pub(crate) missed: VecDeque<Occasion>,
+    pub(crate) is_paused: bool,
+    wake: Option<Instant>,
+    generation: u32,
+}
+
+impl Machine {
+    pub(crate) const fn new(name: String, clock: Clock) -> Self {
+        Self {
+            name,
+            clock,
+            session: None,
+            missed: VecDeque::new(),
+            is_paused: false,
+            wake: None,
+            generation: 0,
+        }
+    }
+
+    pub(crate) fn now(&self, at: Moment) -> Now {
+        self.clock.now(at)
+    }
+
+    /// Takes what the engine waits for; returns when to wake it and under which number, if that is news.
+    pub(crate) fn set_wake(&mut self, until: Option<Deadline>) -> Option<(Moment, u32)> {
+        let until = until.map(|deadline| deadline.at);
+        if until == self.wake {
+            return None;
+        }
+        self.wake = until;
+        self.generation += 1;
+        Some((self.clock.when(until?), self.generation))
+    }
+
+    /// Tells whether the sleep of this number is the one that counts, and ends it.
+    pub(crate) fn take_wake(&mut self, generation: u32) -> bool {
+        let is_current = generation == self.generation;
+        if is_current {
+            self.wake = None;
+        }
+        is_current
+    }
+
+    /// Forgets the process that ran here.
+    pub(crate) fn clear(&mut self) {
+        self.session = None;
+        self.is_paused = false;
+        self.missed.clear();
+        self.wake = None;
+        self.generation += 1;
+    }
+}

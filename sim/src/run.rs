@@ -1,0 +1,131 @@
+//! Many worlds: which seeds, on how many threads, and which failure is reported.
+
+use core::num::NonZeroUsize;
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::panic::catch_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use tenure_core::Defect;
+
+use crate::checks::Violation;
+use crate::choices::Prng;
+use crate::clock::Moment;
+use crate::report::{Failure, Report};
+use crate::scenario::{Family, Scenario};
+use crate::trace::Trace;
+use crate::world::World;
+
+/// What to run with each seed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Plan {
+    /// The family of every world; nothing to draw it.
+    pub family: Option<Family>,
+    /// The bug planted in every node.
+    pub defect: Option<Defect>,
+}
+
+/// A seed whose world violated a check.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The seed.
+    pub seed: u64,
+    /// What was violated.
+    pub failure: Box<Failure>,
+}
+
+impl Plan {
+    /// Runs the world of one seed. A panic in it is a violation like any other.
+    ///
+    /// # Errors
+    /// Says what was violated.
+    pub fn run(&self, seed: u64, trace: Trace) -> Result<Report, Box<Failure>> {
+        let world = || {
+            let mut choices = Prng::new(seed);
+            let scenario = match self.family {
+                Some(family) => Scenario::of(family, &mut choices),
+                None => Scenario::swarm(&mut choices),
+            };
+            World::new(scenario.with_defect(self.defect), &mut choices).with_trace(trace).run()
+        };
+        catch_unwind(AssertUnwindSafe(world)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let violation = Violation::new("panic", text);
+            Err(Box::new(Failure { violation, at: Moment::START, lines: Vec::new() }))
+        })
+    }
+
+    /// Runs the worlds of `count` seeds from `start` on, on so many threads, and adds up what they met. Stops
+    /// early at a violation; that of the lowest seed is returned, whatever the number of threads. `progress` is
+    /// told now and then how many worlds have run.
+    ///
+    /// # Errors
+    /// Returns the lowest seed that violated a check.
+    pub fn run_all(
+        &self,
+        start: u64,
+        count: u64,
+        threads: NonZeroUsize,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Report, Found> {
+        let next = AtomicU64::new(0);
+        let stop = AtomicU64::new(count);
+        let total = Mutex::new((Report::default(), None::<Found>));
+        let work = || {
+            let mut report = Report::default();
+            loop {
+                let chunk = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if chunk >= stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                for number in chunk..(chunk + CHUNK).min(count) {
+                    match self.run(start.wrapping_add(number), Trace::silent()) {
+                        Ok(one) => report.add(&one),
+                        Err(failure) => {
+                            // Lower seeds have all been handed out; only higher ones are called off.
+                            stop.fetch_min(chunk, Ordering::Relaxed);
+                            let seed = start.wrapping_add(number);
+                            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                            let lowest =
+                                total.1.as_ref().map_or(u64::MAX, |found| found.seed.wrapping_sub(start));
+                            if number < lowest {
+                                total.1 = Some(Found { seed, failure });
+                            }
+                            break;
+                        }
+                    }
+                }
+                progress(chunk.saturating_add(CHUNK).min(count));
+            }
+            total.lock().unwrap_or_else(PoisonError::into_inner).0.add(&report);
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads.get() {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let (report, found) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.map_or(Ok(report), Err)
+    }
+
+    /// Returns the lowest of these seeds at which the planted bug, and nothing else, violates a check: the same
+    /// seed must hold without it.
+    pub fn first_caught(&self, start: u64, count: u64, threads: NonZeroUsize) -> Option<Found> {
+        let sound = Self { defect: None, ..*self };
+        let mut done = 0;
+        while done < count {
+            let found = self.run_all(start.wrapping_add(done), count - done, threads, &|_| {}).err()?;
+            if sound.run(found.seed, Trace::silent()).is_ok() {
+                return Some(found);
+            }
+            done = found.seed.wrapping_sub(start) + 1;
+        }
+        None
+    }
+}
+
+/// How many seeds a thread takes at a time.
+const CHUNK: u64 = 64;

@@ -1,0 +1,264 @@
+//! A bucket in memory: linearizable, tagged by content as S3 is, and never forgetting a version.
+//!
+//! It decides what one request does at the moment it is served. What happens to the request on its way
+//! belongs to [`Faults`](crate::Faults).
+
+use core::ops::Bound;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_core::{
+    ETag, Entry, Guard, Key, ListOp, ListReply, Op, OwnerRecord, Page, ReadOp, ReadReply, RemoveOp,
+    RemoveReply, Reply, Stamps, StoreTime, WriteOp, WriteReply,
+};
+
+use crate::choices::mix;
+use crate::clock::{Moment, WALL_AT_START};
+
+/// A store with every version it ever held.
+#[derive(Clone, Debug)]
+pub struct Store {
+    objects: BTreeMap<Arc<str>, Vec<Version>>,
+    stamping: Stamping,
+}
+
+/// How a store stamps its answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Stamping {
+    /// Stamps are cut down to a multiple of this; zero for fine ones.
+    pub unit: Duration,
+    /// Whether versions carry `Last-Modified`.
+    pub has_modified: bool,
+    /// Whether answers carry `Date`.
+    pub has_date: bool,
+    /// How far into its second the store's clock is when the world begins.
+    pub phase: Duration,
+    /// How many entries a page of a listing has.
+    pub page: usize,
+}
+
+impl Stamping {
+    /// HTTP headers in whole seconds, pages of a thousand.
+    pub const HTTP: Self = Self {
+        unit: Duration::from_secs(1),
+        has_modified: true,
+        has_date: true,
+        phase: Duration::ZERO,
+        page: 1000,
+    };
+}
+
+/// One version of one object, or its removal.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// When it was made.
+    pub at: Moment,
+    /// Who made it: the number of a session, or nothing for somebody outside the protocol.
+    pub by: Option<usize>,
+    /// Its bytes; nothing for a removal.
+    pub body: Option<Arc<[u8]>>,
+    /// The bytes as an owner record, if the key is one's and they parse.
+    pub owner: Option<OwnerRecord>,
+    etag: ETag,
+    modified: StoreTime,
+}
+
+/// One request being served: when, for whom, and what the machines that serve it think the time is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Visit {
+    /// When the request is evaluated.
+    pub at: Moment,
+    /// The number of the session that sent it.
+    pub by: Option<usize>,
+    /// How far `Last-Modified` is ahead of the store's clock, in nanoseconds.
+    pub modified_ahead: i64,
+    /// How far `Date` is ahead of the store's clock, in nanoseconds.
+    pub date_ahead: i64,
+}
+
+impl Store {
+    /// Creates an empty store.
+    pub const fn new(stamping: Stamping) -> Self {
+        Self { objects: BTreeMap::new(), stamping }
+    }
+
+    /// Executes one operation.
+    pub fn execute(&mut self, op: &Op, visit: Visit) -> Reply {
+        match op {
+            Op::List(op) => Reply::List(self.list(op, visit)),
+            Op::Read(op) => Reply::Read(self.read(op, visit)),
+            Op::Remove(op) => Reply::Remove(self.remove(op, visit)),
+            Op::Write(op) => Reply::Write(self.write(op, visit)),
+        }
+    }
+
+    /// Removes an object behind the protocol's back; tells whether there was one.
+    pub fn remove_by_force(&mut self, key: &str, at: Moment) -> bool {
+        let visit = Visit { at, ..Visit::default() };
+        let modified = self.stamp(visit.at, 0);
+        match self.objects.get_mut(key) {
+            Some(versions) if versions.last().is_some_and(|version| version.body.is_some()) => {
+                versions.push(removal(visit, modified));
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Puts the version that was current `back` versions ago in its place again, byte for byte; tells whether
+    /// there is one and it had bytes.
+    pub fn restore_by_force(&mut self, key: &str, back: usize, at: Moment) -> bool {
+        let modified = self.stamp(at, 0);
+        let Some(versions) = self.objects.get_mut(key) else { return false };
+        let Some(old) = versions.iter().rev().nth(back).filter(|old| old.body.is_some()) else {
+            return false;
+        };
+        let restored = Version { at, by: None, modified, ..old.clone() };
+        versions.push(restored);
+        true
+    }
+
+    /// Returns every version of an object, oldest first.
+    pub fn history(&self, key: &str) -> &[Version] {
+        self.objects.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the current bytes of an object.
+    pub fn current(&self, key: &str) -> Option<&Arc<[u8]>> {
+        self.version(key)?.body.as_ref()
+    }
+
+    /// Returns the keys of all objects that exist, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.objects
+            .iter()
+            .filter(|(_, versions)| versions.last().is_some_and(|version| version.body.is_some()))
+            .map(|(key, _)| key.as_ref())
+    }
+
+    fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
+        let Some(version) = self.version(op.key.as_str()) else { return ReadReply::Missing };
+        let Some(body) = &version.body else { return ReadReply::Missing };
+        let stamps = Stamps {
+            modified: self.stamping.has_modified.then_some(version.modified),
+            date: self.date(visit),
+        };
+        if op.unless.as_ref() == Some(&version.etag) {
+            return ReadReply::Unchanged(stamps);
+        }
+        ReadReply::Found { etag: version.etag.clone(), body: body.as_ref().into(), stamps }
+    }
+
+    fn write(&mut self, op: &WriteOp, visit: Visit) -> WriteReply {
+        let current = self.version(op.key.as_str()).filter(|version| version.body.is_some());
+        let holds = match (&op.guard, current) {
+            (Guard::Absent, None) => true,
+            (Guard::Match(etag), Some(version)) => *etag == version.etag,
+            (Guard::Absent, Some(_)) | (Guard::Match(_), None) => false,
+        };
+        if !holds {
+            return WriteReply::Rejected;
+        }
+        let etag = content_tag(&op.body);
+        let owner = Key::cell(op.key.as_str()).and_then(|_| OwnerRecord::parse(&op.body).ok());
+        let version = Version {
+            at: visit.at,
+            by: visit.by,
+            body: Some(op.body.clone()),
+            owner,
+            etag: etag.clone(),
+            modified: self.stamp(visit.at, visit.modified_ahead),
+        };
+        match self.objects.get_mut(op.key.as_str()) {
+            Some(versions) => versions.push(version),
+            None => {
+                self.objects.insert(op.key.as_str().into(), vec![version]);
+            }
+        }
+        WriteReply::Applied { etag }
+    }
+
+    fn remove(&mut self, op: &RemoveOp, visit: Visit) -> RemoveReply {
+        let modified = self.stamp(visit.at, visit.modified_ahead);
+        if let Some(versions) = self.objects.get_mut(op.key.as_str())
+            && versions.last().is_some_and(|version| version.body.is_some())
+        {
+            versions.push(removal(visit, modified));
+        }
+        RemoveReply::Removed
+    }
+
+    fn list(&self, op: &ListOp, visit: Visit) -> ListReply {
+        // A continuation is the last key of the page before it.
+        let from = match &op.after {
+            Some(after) => Bound::Excluded(after.as_ref()),
+            None => Bound::Included(op.prefix.as_ref()),
+        };
+        let mut entries = Vec::new();
+        let mut next = None;
+        for (key, versions) in self.objects.range::<str, _>((from, Bound::Unbounded)) {
+            if !key.starts_with(op.prefix.as_ref()) {
+                break;
+            }
+            let Some(version) = versions.last().filter(|version| version.body.is_some()) else { continue };
+            if entries.len() == self.stamping.page {
+                next = entries.last().map(|last: &Entry| last.key.as_str().into());
+                break;
+            }
+            entries.push(Entry {
+                key: key.to_string(),
+                etag: Some(version.etag.clone()),
+                modified: self.stamping.has_modified.then_some(version.modified),
+            });
+        }
+        ListReply::Page(Page { entries, next, date: self.date(visit) })
+    }
+
+    fn version(&self, key: &str) -> Option<&Version> {
+        self.objects.get(key)?.last()
+    }
+
+    fn date(&self, visit: Visit) -> Option<StoreTime> {
+        self.stamping.has_date.then(|| self.stamp(visit.at, visit.date_ahead))
+    }
+
+    fn stamp(&self, at: Moment, ahead: i64) -> StoreTime {
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let true_wall = WALL_AT_START + nanos(self.stamping.phase) + at.as_nanos();
+        let wall = true_wall.saturating_add_signed(ahead);
+        StoreTime::from_nanos(wall - wall % nanos(self.stamping.unit).max(1))
+    }
+}
+
+impl Version {
+    /// Returns the tag of this version: equal for equal bytes.
+    pub const fn etag(&self) -> &ETag {
+        &self.etag
+    }
+}
+
+fn removal(visit: Visit, modified: StoreTime) -> Version {
+    Version { at: visit.at, by: visit.by, body: None, owner: None, etag: content_tag(&[]), modified }
+}
+
+/// Hashes bytes, eight at a time.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut state = mix(bytes.len() as u64);
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        state = (state ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    mix(state)
+}
+
+fn content_tag(body: &[u8]) -> ETag {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digest = hash(body);
+    let mut text = [b'"'; 18];
+    for (place, digit) in text[1..17].iter_mut().enumerate() {
+        *digit = DIGITS[(digest >> (60 - 4 * place)) as usize & 15];
+    }
+    ETag::new(&text).expect("a quoted digest is not empty")
+}

@@ -1,0 +1,303 @@
+//! What happened, step by step: a digest of everything, always, and lines for people when asked for.
+//!
+//! The digest is computed from the steps themselves and allocates nothing; equal digests mean equal worlds.
+//! The notation of the lines is also that of the transcript tests.
+
+use core::fmt::{self, Write as _};
+use std::collections::VecDeque;
+
+use tenure_core::{
+    ETag, Event, Guard, ListReply, Op, OwnerRecord, ReadReply, RemoveReply, Reply, WriteOp, WriteReply,
+};
+
+use crate::choices::mix;
+use crate::store::hash;
+use crate::view::{Step, View};
+
+/// Watches a world and writes down what it sees.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    digest: u64,
+    lines: VecDeque<String>,
+    keep: usize,
+}
+
+impl Trace {
+    /// Keeps no lines.
+    pub const fn silent() -> Self {
+        Self { digest: 0, lines: VecDeque::new(), keep: 0 }
+    }
+
+    /// Keeps the last `lines` lines.
+    pub const fn last(lines: usize) -> Self {
+        Self { digest: 0, lines: VecDeque::new(), keep: lines }
+    }
+
+    /// Keeps every line.
+    pub const fn full() -> Self {
+        Self::last(usize::MAX)
+    }
+
+    /// Returns the digest of all steps so far.
+    pub const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.lines.into()
+    }
+
+    pub(crate) fn record(&mut self, view: &View<'_>) {
+        let [what, detail] = words(view.step);
+        let actor = view.actor.map_or(0, |actor| actor as u64 + 1);
+        let step = what ^ detail.rotate_left(21) ^ actor.rotate_left(48);
+        self.digest = mix(self.digest.rotate_left(9) ^ mix(step ^ view.at.as_nanos().rotate_left(32)));
+        if self.keep > 0
+            && let Some(line) = line(view)
+        {
+            if self.lines.len() >= self.keep {
+                self.lines.pop_front();
+            }
+            self.lines.push_back(line);
+        }
+    }
+}
+
+/// Reduces a step to two numbers: what it was, and what is particular about it.
+fn words(step: &Step<'_>) -> [u64; 2] {
+    match step {
+        Step::Acknowledged(ticket, tenure) => [1, ticket.get() << 32 | tenure.epoch.get()],
+        Step::Told(event) => told_words(event),
+        Step::Asked(ticket, call) => [3, ticket.get() << 8 | discriminant(call)],
+        Step::Crashed => [4, 0],
+        Step::Done { ticket, outcome, .. } => [5, ticket.get() << 8 | discriminant(outcome)],
+        Step::Handled { now, authority } => {
+            [6, now.mono.as_nanos() ^ authority.map_or(0, |until| until.as_nanos().rotate_left(7))]
+        }
+        Step::Healed => [7, 0],
+        Step::Jumped(machine, by) => [8, *machine as u64 ^ by.unsigned_abs()],
+        Step::Noticed(notice) => [9, discriminant(notice)],
+        Step::Paused(pause) => [10, pause.as_nanos() as u64],
+        Step::Removed(key) => [11, hash(key.as_bytes())],
+        Step::Restored(key) => [16, hash(key.as_bytes())],
+        Step::Resumed => [12, 0],
+        Step::Sent(op) => [13, op_words(op)],
+        Step::Served { op, reply, is_late } => {
+            [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
+        }
+        Step::Started => [15, 0],
+    }
+}
+
+fn told_words(event: &Event) -> [u64; 2] {
+    let (kind, detail) = match event {
+        Event::Call(ticket, call) => (1, ticket.get() << 8 | discriminant(call)),
+        Event::Cancel(ticket) => (2, ticket.get()),
+        Event::ListDone(id, reply) => (3, id.get() << 8 | discriminant(reply)),
+        Event::ReadDone(id, reply) => (4, id.get() << 8 | discriminant(reply)),
+        Event::RemoveDone(id, reply) => (5, id.get() << 8 | discriminant(reply)),
+        Event::Wake => (6, 0),
+        Event::WriteDone(id, reply) => (7, id.get() << 8 | discriminant(reply)),
+    };
+    [2 | kind << 8, detail]
+}
+
+fn op_words(op: &Op) -> u64 {
+    let what = match op {
+        Op::List(op) => hash(op.prefix.as_bytes()),
+        Op::Read(op) => hash(op.key.as_str().as_bytes()),
+        Op::Remove(op) => hash(op.key.as_str().as_bytes()),
+        Op::Write(op) => hash(&op.body),
+    };
+    op_number(op) ^ what << 20
+}
+
+fn op_number(op: &Op) -> u64 {
+    match op {
+        Op::List(op) => op.id.get() << 2,
+        Op::Read(op) => op.id.get() << 2 | 1,
+        Op::Remove(op) => op.id.get() << 2 | 2,
+        Op::Write(op) => op.id.get() << 2 | 3,
+    }
+}
+
+fn reply_word(reply: &Reply) -> u64 {
+    match reply {
+        Reply::List(ListReply::Page(page)) => page.entries.len() as u64,
+        Reply::Read(ReadReply::Found { etag, stamps, .. }) => {
+            hash(etag.as_bytes()) ^ stamps.date.map_or(0, |date| date.as_nanos())
+        }
+        Reply::Write(WriteReply::Applied { etag }) => hash(etag.as_bytes()),
+        Reply::List(reply) => discriminant(reply),
+        Reply::Read(reply) => 8 | discriminant(reply),
+        Reply::Remove(reply) => 16 | discriminant(reply),
+        Reply::Write(reply) => 24 | discriminant(reply),
+    }
+}
+
+/// Numbers the variants of an enum by hashing the standard library's own number for them.
+fn discriminant<T>(value: &T) -> u64 {
+    struct Last(u64);
+    impl core::hash::Hasher for Last {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            for byte in bytes {
+                self.0 = self.0 << 8 | u64::from(*byte);
+            }
+        }
+        fn write_isize(&mut self, number: isize) {
+            self.0 = number as u64;
+        }
+    }
+    let mut last = Last(0);
+    core::hash::Hash::hash(&core::mem::discriminant(value), &mut last);
+    core::hash::Hasher::finish(&last)
+}
+
+/// Writes a step as a line; some say nothing that their neighbours do not.
+fn line(view: &View<'_>) -> Option<String> {
+    let mut line = format!("t={} ", view.at);
+    if let (Some(actor), Some(session)) = (view.actor, view.session()) {
+        let _ = write!(line, "n{}.{} ", session.machine() + 1, actor + 1);
+    }
+    let start = line.len();
+    let result = match view.step {
+        Step::Acknowledged(_, tenure) => write!(line, "acknowledges {} epoch={}", tenure.cell, tenure.epoch),
+        Step::Told(event) => told(&mut line, event),
+        Step::Asked(ticket, call) => write!(line, "{ticket} {call:?}"),
+        Step::Crashed => write!(line, "dies"),
+        Step::Done { ticket, outcome, .. } => write!(line, "-> done {ticket} {outcome:?}"),
+        Step::Handled { .. } => Ok(()),
+        Step::Healed => write!(line, "the storm is over"),
+        Step::Jumped(machine, by) => {
+            write!(line, "the wall clock of n{} jumps by {} ms", machine + 1, by / 1_000_000)
+        }
+        Step::Noticed(notice) => write!(line, "-> {notice:?}"),
+        Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
+        Step::Removed(key) => write!(line, "somebody removes {key}"),
+        Step::Restored(key) => write!(line, "somebody restores an earlier {key}"),
+        Step::Resumed => write!(line, "goes on"),
+        Step::Sent(op) => write!(line, "-> {}", Request(op)),
+        Step::Served { op, reply, is_late } => {
+            let late = if *is_late { " (late)" } else { "" };
+            write!(line, "store: {} -> {}{late}", Request(op), Answer(reply))
+        }
+        Step::Started => {
+            write!(line, "starts as {}", view.session().map_or("", |session| session.id().as_str()))
+        }
+    };
+    (result.is_ok() && line.len() > start).then_some(line)
+}
+
+fn told(line: &mut String, event: &Event) -> fmt::Result {
+    match event {
+        // The line that says what was asked has said it.
+        Event::Call(..) => Ok(()),
+        Event::Cancel(ticket) => write!(line, "{ticket} cancelled"),
+        Event::ListDone(id, reply) => write!(line, "{id} {}", Answer(&Reply::List(reply.clone()))),
+        Event::ReadDone(id, reply) => write!(line, "{id} {}", Answer(&Reply::Read(reply.clone()))),
+        Event::RemoveDone(id, reply) => write!(line, "{id} {}", Answer(&Reply::Remove(reply.clone()))),
+        Event::Wake => write!(line, "wake"),
+        Event::WriteDone(id, reply) => write!(line, "{id} {}", Answer(&Reply::Write(reply.clone()))),
+    }
+}
+
+/// A request in the trace's notation.
+pub(crate) struct Request<'o>(pub(crate) &'o Op);
+
+impl fmt::Display for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Op::List(op) => {
+                write!(f, "list {} {}", op.id, op.prefix)?;
+                op.after.as_ref().map_or(Ok(()), |after| write!(f, " after={after}"))
+            }
+            Op::Read(op) => {
+                write!(f, "read {} {}", op.id, op.key)?;
+                op.unless.as_ref().map_or(Ok(()), |etag| write!(f, " unless={}", Tag(etag)))
+            }
+            Op::Remove(op) => write!(f, "remove {} {}", op.id, op.key),
+            Op::Write(op) => {
+                write!(f, "write {} {} ", op.id, op.key)?;
+                match &op.guard {
+                    Guard::Absent => write!(f, "absent")?,
+                    Guard::Match(etag) => write!(f, "match={}", Tag(etag))?,
+                }
+                write_body(f, op)
+            }
+        }
+    }
+}
+
+fn write_body(f: &mut fmt::Formatter<'_>, op: &WriteOp) -> fmt::Result {
+    match OwnerRecord::parse(&op.body) {
+        Ok(record) => {
+            let node = record.node.as_ref().map_or("nobody", |node| node.as_str());
+            write!(f, " {node} epoch={}", record.epoch)
+        }
+        Err(_) => write!(f, " {}", String::from_utf8_lossy(&op.body)),
+    }
+}
+
+struct Answer<'r>(&'r Reply);
+
+impl fmt::Display for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Reply::List(ListReply::Page(page)) => {
+                let more = if page.next.is_some() { " and more" } else { "" };
+                write!(f, "page of {}{more}", page.entries.len())?;
+                page.date.map_or(Ok(()), |date| write!(f, " date={date}"))
+            }
+            Reply::List(ListReply::Failed(fault)) | Reply::Read(ReadReply::Failed(fault)) => {
+                write!(f, "failed {:?}", fault.kind)
+            }
+            Reply::List(ListReply::Throttled { after }) | Reply::Read(ReadReply::Throttled { after }) => {
+                write!(f, "throttled {after:?}")
+            }
+            Reply::Read(ReadReply::Found { etag, stamps, .. }) => {
+                write!(f, "found {}", Tag(etag))?;
+                write_stamps(f, stamps)
+            }
+            Reply::Read(ReadReply::Missing) => write!(f, "missing"),
+            Reply::Read(ReadReply::Unchanged(stamps)) => {
+                write!(f, "unchanged")?;
+                write_stamps(f, stamps)
+            }
+            Reply::Remove(RemoveReply::Failed(fault)) => write!(f, "failed {:?}", fault.kind),
+            Reply::Remove(RemoveReply::Removed) => write!(f, "removed"),
+            Reply::Write(reply) => write_reply(f, reply),
+        }
+    }
+}
+
+fn write_stamps(f: &mut fmt::Formatter<'_>, stamps: &tenure_core::Stamps) -> fmt::Result {
+    if let Some(modified) = stamps.modified {
+        write!(f, " modified={modified}")?;
+    }
+    stamps.date.map_or(Ok(()), |date| write!(f, " date={date}"))
+}
+
+fn write_reply(f: &mut fmt::Formatter<'_>, reply: &WriteReply) -> fmt::Result {
+    match reply {
+        WriteReply::Applied { etag } => write!(f, "applied {}", Tag(etag)),
+        WriteReply::Conflict => write!(f, "conflict"),
+        WriteReply::NotApplied(fault) => write!(f, "not applied {:?}", fault.kind),
+        WriteReply::Refused(fault) => write!(f, "refused {:?}", fault.kind),
+        WriteReply::Rejected => write!(f, "rejected"),
+        WriteReply::Throttled { after } => write!(f, "throttled {after:?}"),
+        WriteReply::Unknown(fault) => write!(f, "unknown {:?}", fault.kind),
+    }
+}
+
+/// A tag shortened to what tells versions apart within one world.
+struct Tag<'t>(&'t ETag);
+
+impl fmt::Display for Tag<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.as_bytes();
+        write!(f, "e{}", bytes.get(1..6).unwrap_or(bytes).escape_ascii())
+    }
+}

@@ -1,0 +1,101 @@
+//! What a check sees: the step just made, and everything there is, from outside.
+
+use core::time::Duration;
+
+use tenure_core::{Call, CellId, Event, Instant, Notice, Now, Op, Outcome, Reply, Tenure, Ticket};
+
+use crate::clock::Moment;
+use crate::node::{Machine, Session};
+use crate::scenario::Scenario;
+use crate::store::Store;
+
+/// One step of a world.
+#[derive(Debug)]
+pub enum Step<'w> {
+    /// The application acknowledged work done under a tenure: it asked `verify` under this ticket, was told
+    /// yes, and the engine still says it holds the tenure.
+    Acknowledged(Ticket, &'w Tenure),
+    /// The engine is about to be told this.
+    Told(&'w Event),
+    /// The application is about to ask this.
+    Asked(Ticket, &'w Call),
+    /// The process died.
+    Crashed,
+    /// The engine answered a call.
+    Done {
+        /// The call's number.
+        ticket: Ticket,
+        /// The call.
+        call: &'w Call,
+        /// When it was asked.
+        asked: Moment,
+        /// The answer.
+        outcome: &'w Outcome,
+    },
+    /// The engine has handled an event, and everything it wanted done has been taken from it.
+    Handled {
+        /// When the event was handled, by the node's clocks.
+        now: Now,
+        /// When authority would have ended, as the engine said before the event.
+        authority: Option<Instant>,
+    },
+    /// The world stopped going wrong.
+    Healed,
+    /// A wall clock jumped by so many nanoseconds.
+    Jumped(usize, i64),
+    /// The engine said this to its application.
+    Noticed(&'w Notice),
+    /// The process stands still for so long.
+    Paused(Duration),
+    /// Somebody removed this object behind the protocol's back.
+    Removed(&'w str),
+    /// Somebody put back an earlier version of this object.
+    Restored(&'w str),
+    /// The process goes on.
+    Resumed,
+    /// The engine sent a request.
+    Sent(&'w Op),
+    /// The store served a request and will say, or would have said, this.
+    Served {
+        /// The request.
+        op: &'w Op,
+        /// The answer, which may not arrive.
+        reply: &'w Reply,
+        /// Whether the sender has been told an answer already.
+        is_late: bool,
+    },
+    /// A process started.
+    Started,
+}
+
+/// A world at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'w> {
+    /// The true time.
+    pub at: Moment,
+    /// The step just made.
+    pub step: &'w Step<'w>,
+    /// The number of the session that made it, if it was one.
+    pub actor: Option<usize>,
+    /// Every session there ever was.
+    pub sessions: &'w [Session],
+    /// The store.
+    pub store: &'w Store,
+    /// The cells the applications want.
+    pub cells: &'w [CellId],
+    /// What kind of world it is.
+    pub scenario: &'w Scenario,
+    pub(crate) machines: &'w [Machine],
+}
+
+impl View<'_> {
+    /// Returns the session that made the step.
+    pub fn session(&self) -> Option<&Session> {
+        self.actor.map(|index| &self.sessions[index])
+    }
+
+    /// Reads the clocks of the machine on which a session runs.
+    pub fn now(&self, session: &Session) -> Now {
+        self.machines[session.machine].now(self.at)
+    }
+}

@@ -1,0 +1,152 @@
+//! The way to the store and back: every request is in flight for a while, and may be lost, late or doubled.
+//!
+//! It also stands in for the driver: a request that is not answered in time by the node's own clock is
+//! answered with `Unknown` or `Failed`, whatever becomes of it.
+
+use core::time::Duration;
+
+use tenure_core::{Event, FaultKind, Op, Reply, WriteReply};
+
+use crate::checks::Violation;
+use crate::choices::{Choices, Draw};
+use crate::clock::Moment;
+use crate::faults::{self, Fate, Service};
+use crate::queue::Occasion;
+use crate::scenario::Family;
+use crate::store::Visit;
+use crate::view::Step;
+use crate::world::World;
+
+/// A request on its way, or done with.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) session: usize,
+    sent: Moment,
+    op: Op,
+    fate: Fate,
+    reply: Option<Reply>,
+    /// Whether the sender still waits for an answer.
+    is_open: bool,
+}
+
+impl Flight {
+    /// Returns when the request last reaches the store, if it changes anything there.
+    pub(crate) fn lands(&self) -> Option<Moment> {
+        let after = self.fate.arrives.max(self.fate.again)?;
+        matches!(self.op, Op::Write(_) | Op::Remove(_)).then(|| self.sent.after(after))
+    }
+}
+
+impl<C: Choices> World<'_, C> {
+    /// Sends a request.
+    pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
+        self.emit(Some(session), &Step::Sent(&op))?;
+        let fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        let flight = self.flights.len();
+        if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &fate.service {
+            // It never leaves the machine: nothing on the way can lose it.
+            let reply = Some(reply.clone());
+            self.flights.push(Flight { session, sent: self.at, op, fate, reply, is_open: true });
+            let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
+            self.queue.plan(self.at.after(soon), Occasion::Deliver { flight });
+            return Ok(());
+        }
+        let machine = &self.machines[self.sessions[session].machine];
+        let give_up = machine.now(self.at).mono.after(faults::timeout(&op));
+        let give_up = machine.clock.when(give_up);
+        if fate.answered().is_none_or(|answered| self.at.after(answered) > give_up) {
+            self.queue.plan(give_up, Occasion::GiveUp { flight });
+        }
+        for (after, is_again) in [(fate.arrives, false), (fate.again, true)] {
+            if let Some(after) = after {
+                self.queue.plan(self.at.after(after), Occasion::Arrive { flight, is_again });
+            }
+        }
+        self.flights.push(Flight { session, sent: self.at, op, fate, reply: None, is_open: true });
+        Ok(())
+    }
+
+    /// Serves a request that has reached the store.
+    pub(crate) fn arrive(&mut self, flight: usize, is_again: bool) -> Result<(), Violation> {
+        let (modified_ahead, date_ahead) = self.disagree();
+        let Flight { session, op, fate, is_open, .. } = &self.flights[flight];
+        let (session, op, is_late) = (*session, op.clone(), !is_open);
+        let (date_later, returns) = (fate.date_later, fate.returns);
+        let is_answer = is_again == fate.answers_second;
+        let service = if is_again { Service::Served } else { fate.service.clone() };
+        let later = i64::try_from(date_later.as_nanos()).unwrap_or(i64::MAX);
+        let date_ahead = date_ahead.saturating_add(later);
+        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead };
+        let reply = match &service {
+            Service::Instead(reply) => reply.clone(),
+            Service::Served | Service::ServedThenFailed => self.store.execute(&op, visit),
+        };
+        self.emit(Some(session), &Step::Served { op: &op, reply: &reply, is_late })?;
+        if is_answer && let Some(returns) = returns {
+            self.flights[flight].reply = Some(match service {
+                Service::ServedThenFailed => faults::failed(&op, FaultKind::Unavailable),
+                Service::Instead(_) | Service::Served => reply,
+            });
+            self.queue.plan(self.at.after(date_later + returns), Occasion::Deliver { flight });
+        }
+        Ok(())
+    }
+
+    /// Brings an answer to its sender.
+    pub(crate) fn deliver(&mut self, flight: usize) -> Result<(), Violation> {
+        let Flight { session, is_open, .. } = self.flights[flight];
+        let Some(reply) = self.flights[flight].reply.take() else { return Ok(()) };
+        if !self.sessions[session].is_running {
+            return Ok(());
+        }
+        // A driver should drop an answer to what it has given up on; the engine must not depend on it.
+        if !is_open && !self.choices.happens(self.scenario.faults.answered_twice) {
+            return Ok(());
+        }
+        self.flights[flight].is_open = false;
+        let event = answer(&self.flights[flight].op, reply);
+        self.handle(session, event)
+    }
+
+    /// Tells a sender that its time is up.
+    pub(crate) fn give_up(&mut self, flight: usize) -> Result<(), Violation> {
+        let Flight { session, is_open, .. } = self.flights[flight];
+        if !is_open || !self.sessions[session].is_running {
+            return Ok(());
+        }
+        self.flights[flight].is_open = false;
+        let op = &self.flights[flight].op;
+        let event = answer(op, faults::failed(op, FaultKind::TimedOut));
+        self.handle(session, event)
+    }
+
+    /// Draws how far the stamps of this answer are off: by at most half the disagreement each.
+    fn disagree(&mut self) -> (i64, i64) {
+        if self.scenario.disagreement.is_zero() {
+            return (0, 0);
+        }
+        let most = self.scenario.disagreement / 2;
+        let half = i64::try_from(most.as_nanos()).unwrap_or(i64::MAX);
+        let is_edge = self.scenario.family == Family::Edge;
+        match self.choices.number(4) {
+            0 => (0, 0),
+            1 => (-half, half),
+            2 if is_edge => (-half, half),
+            2 => (half, -half),
+            _ => (self.off_by(most), self.off_by(most)),
+        }
+    }
+}
+
+/// Pairs an answer with its request, as the event that the engine is owed.
+fn answer(op: &Op, reply: Reply) -> Event {
+    match (op, reply) {
+        (Op::List(op), Reply::List(reply)) => Event::ListDone(op.id, reply),
+        (Op::Read(op), Reply::Read(reply)) => Event::ReadDone(op.id, reply),
+        (Op::Remove(op), Reply::Remove(reply)) => Event::RemoveDone(op.id, reply),
+        (Op::Write(op), Reply::Write(reply)) => Event::WriteDone(op.id, reply),
+        (Op::List(_) | Op::Read(_) | Op::Remove(_) | Op::Write(_), _) => {
+            unreachable!("a store answers each operation with a reply of its own kind")
+        }
+    }
+}

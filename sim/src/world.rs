@@ -1,0 +1,372 @@
+//! One world: machines, a store, and everything that happens between them, in virtual time.
+//!
+//! This file decides what happens when, and nothing about how requests travel ([`wire`](crate::wire)) or what
+//! goes wrong with machines ([`weather`](crate::weather)). A world runs in two phases: a storm, in which nothing
+//! may break, and a calm, in which everything wanted must come about within a bound.
+
+use core::time::Duration;
+
+use tenure_core::{Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Ticket};
+
+use crate::checks::{self, Check, Violation};
+use crate::choices::{Choices, Draw};
+use crate::client::{Client, Intent, Mood, Phase, Reaction};
+use crate::clock::{Clock, Moment};
+use crate::node::{Machine, Session};
+use crate::queue::{Occasion, Queue};
+use crate::report::{Failure, Report};
+use crate::scenario::Scenario;
+use crate::store::Store;
+use crate::trace::Trace;
+use crate::view::{Step, View};
+use crate::weather::Calm;
+use crate::wire::Flight;
+use crate::witness::Spotter;
+
+/// A world that is about to run.
+#[derive(Debug)]
+pub struct World<'c, C> {
+    pub(crate) scenario: Scenario,
+    pub(crate) choices: &'c mut C,
+    pub(crate) at: Moment,
+    pub(crate) queue: Queue,
+    pub(crate) machines: Vec<Machine>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) store: Store,
+    pub(crate) cells: Vec<CellId>,
+    pub(crate) flights: Vec<Flight>,
+    pub(crate) calm: Option<Calm>,
+    checks: Vec<Box<dyn Check>>,
+    spotter: Spotter,
+    trace: Trace,
+    steps: u64,
+    is_over: bool,
+}
+
+impl<'c, C: Choices> World<'c, C> {
+    /// Builds a world with every check that its scenario calls for.
+    ///
+    /// # Panics
+    /// If the scenario's configuration breaks one of the protocol's inequalities.
+    pub fn new(scenario: Scenario, choices: &'c mut C) -> Self {
+        scenario.config.check().expect("a scenario's configuration is legal");
+        let store = Store::new(scenario.stamping);
+        let cells = (0..scenario.cells).map(cell_name).collect();
+        let checks = checks::standard(&scenario);
+        let mut world = Self {
+            scenario,
+            choices,
+            at: Moment::START,
+            queue: Queue::default(),
+            machines: Vec::new(),
+            sessions: Vec::new(),
+            store,
+            cells,
+            flights: Vec::new(),
+            calm: None,
+            checks,
+            spotter: Spotter::default(),
+            trace: Trace::silent(),
+            steps: 0,
+            is_over: false,
+        };
+        world.set_up();
+        world
+    }
+
+    /// Adds a check of your own.
+    #[must_use]
+    pub fn with_check(mut self, check: Box<dyn Check>) -> Self {
+        self.checks.push(check);
+        self
+    }
+
+    /// Uses these checks and no others: to see what one of them catches alone.
+    #[must_use]
+    pub fn with_only(mut self, checks: Vec<Box<dyn Check>>) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Keeps one line for each step, all of them or the last few.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// Runs the world to its end.
+    ///
+    /// # Errors
+    /// Says which check was violated, when, and what led to it.
+    pub fn run(mut self) -> Result<Report, Box<Failure>> {
+        while !self.is_over {
+            let Some((at, occasion)) = self.queue.next() else { break };
+            self.at = self.at.max(at);
+            let result = self.happen(occasion).and_then(|()| self.look_around());
+            if let Err(violation) = result {
+                return Err(Box::new(Failure { violation, at: self.at, lines: self.trace.into_lines() }));
+            }
+        }
+        Ok(Report {
+            worlds: 1,
+            steps: self.steps,
+            digest: self.trace.digest(),
+            seen: self.spotter.into_seen(),
+            lines: self.trace.into_lines(),
+        })
+    }
+
+    fn set_up(&mut self) {
+        for number in 0..self.scenario.machines {
+            let name = if self.scenario.share_name { "n".to_owned() } else { format!("n{}", number + 1) };
+            let ppm = i64::from(self.scenario.drift_ppm);
+            let ahead_ppm = match self.choices.number(4) {
+                0 => 0,
+                1 => -ppm,
+                2 => ppm,
+                _ => self.choices.number(2 * self.scenario.drift_ppm as usize + 1) as i64 - ppm,
+            };
+            let start = self.choices.between(Duration::ZERO, Duration::from_secs(3600));
+            let wall = self.off_by(self.scenario.wall_off);
+            self.machines.push(Machine::new(name, Clock::new(start, ahead_ppm, wall)));
+            let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
+            self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
+        }
+        self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
+    }
+
+    fn happen(&mut self, occasion: Occasion) -> Result<(), Violation> {
+        if let Some(machine) = self.addressee(occasion)
+            && self.machines[machine].is_paused
+        {
+            self.machines[machine].missed.push_back(occasion);
+            return Ok(());
+        }
+        match occasion {
+            Occasion::Arrive { flight, is_again } => self.arrive(flight, is_again),
+            Occasion::Deliver { flight } => self.deliver(flight),
+            Occasion::GiveUp { flight } => self.give_up(flight),
+            Occasion::Heal => self.heal(),
+            Occasion::Hint { machine, cell } => self.hint(machine, cell),
+            Occasion::Judge => self.judge(),
+            Occasion::Resume { session } => self.resume(session),
+            Occasion::Start { machine } => self.start(machine),
+            Occasion::Tick { session } => self.tick(session),
+            Occasion::Wake { machine, generation } => self.wake(machine, generation),
+            Occasion::Weather => self.weather(),
+        }
+    }
+
+    /// Returns the machine whose process would notice the occasion.
+    fn addressee(&self, occasion: Occasion) -> Option<usize> {
+        match occasion {
+            Occasion::Deliver { flight } | Occasion::GiveUp { flight } => {
+                let session = self.flights[flight].session;
+                self.sessions[session].is_running.then(|| self.sessions[session].machine)
+            }
+            Occasion::Tick { session } => {
+                self.sessions[session].is_running.then(|| self.sessions[session].machine)
+            }
+            Occasion::Hint { machine, .. } | Occasion::Wake { machine, .. } => Some(machine),
+            Occasion::Arrive { .. }
+            | Occasion::Heal
+            | Occasion::Judge
+            | Occasion::Resume { .. }
+            | Occasion::Start { .. }
+            | Occasion::Weather => None,
+        }
+    }
+
+    /// Starts a new process, which is a new session, on a machine that runs none.
+    pub(crate) fn start(&mut self, machine: usize) -> Result<(), Violation> {
+        if self.machines[machine].session.is_some() {
+            return Ok(());
+        }
+        let number = self.sessions.len();
+        let mut config = self.scenario.config.clone();
+        config.name.clone_from(&self.machines[machine].name);
+        let seed = (self.choices.number(1 << 31) as u64) << 16;
+        let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
+            .expect("the configuration was checked when the world began");
+        let client = Client::new(self.cells.len());
+        let lease_key = Key::lease(engine.node());
+        self.sessions.push(Session { machine, engine, lease_key, client, is_running: true });
+        self.machines[machine].session = Some(number);
+        self.emit(Some(number), &Step::Started)?;
+        self.tick(number)
+    }
+
+    /// Lets an application do the next thing.
+    fn tick(&mut self, session: usize) -> Result<(), Violation> {
+        if !self.sessions[session].is_running {
+            return Ok(());
+        }
+        if self.sessions[session].client.phase == Phase::Over && self.ends(session)? {
+            return Ok(());
+        }
+        let machine = self.sessions[session].machine;
+        let ttl = self.scenario.config.ttl;
+        let pause = match &self.calm {
+            Some(_) => ttl / 16,
+            None => self.choices.between(self.scenario.pace / 8, self.scenario.pace),
+        };
+        self.queue.plan(self.at.after(pause), Occasion::Tick { session });
+        let now = self.machines[machine].now(self.at);
+        let (machines, sessions) = (&self.machines, &self.sessions);
+        let others = || {
+            let running = machines.iter().filter_map(|machine| machine.session);
+            running.filter(|&other| other != session).map(|other| sessions[other].id())
+        };
+        let mood = Mood { cells: &self.cells, others: &others, ttl, loyalty: self.scenario.loyalty };
+        let Session { client, engine, .. } = &self.sessions[session];
+        let intent = match &self.calm {
+            Some(calm) if calm.is_closing => None,
+            Some(calm) => client.settle(|cell| calm.wants(cell, machine), &mood, self.choices),
+            None => client.roam(engine, now, &mood, self.choices),
+        };
+        match intent {
+            Some(Intent::Ask(call, cell)) => self.ask(session, call, cell),
+            Some(Intent::Cancel(ticket)) => {
+                // What has become due first, a fence say, may still answer the call; after that nothing may.
+                self.handle(session, Event::Cancel(ticket))?;
+                self.sessions[session].client.end(ticket);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the engine for something on the application's behalf.
+    pub(crate) fn ask(&mut self, session: usize, call: Call, cell: Option<usize>) -> Result<(), Violation> {
+        let ticket = self.sessions[session].client.begin(call.clone(), cell, self.at);
+        self.emit(Some(session), &Step::Asked(ticket, &call))?;
+        self.handle(session, Event::Call(ticket, call))
+    }
+
+    fn hint(&mut self, machine: usize, cell: usize) -> Result<(), Violation> {
+        let Some(session) = self.machines[machine].session else { return Ok(()) };
+        let client = &self.sessions[session].client;
+        if client.phase != Phase::Joined || !client.is_idle(cell) || self.calm.is_some() {
+            return Ok(());
+        }
+        let claim = Call::Claim { cell: self.cells[cell].clone(), wait: Duration::ZERO };
+        self.ask(session, claim, Some(cell))
+    }
+
+    fn wake(&mut self, machine: usize, generation: u32) -> Result<(), Violation> {
+        let session = self.machines[machine].session;
+        match session.filter(|_| self.machines[machine].take_wake(generation)) {
+            Some(session) => self.handle(session, Event::Wake),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the engine an event and does everything it then wants done.
+    pub(crate) fn handle(&mut self, session: usize, event: Event) -> Result<(), Violation> {
+        self.emit(Some(session), &Step::Told(&event))?;
+        self.steps += 1;
+        let machine = self.sessions[session].machine;
+        let now = self.machines[machine].now(self.at);
+        let authority = self.sessions[session].engine.authority();
+        self.sessions[session].engine.handle(now, event);
+        let until = loop {
+            match self.sessions[session].engine.poll() {
+                Command::Done(ticket, outcome) => self.done(session, ticket, &outcome)?,
+                Command::Idle { until } => break until,
+                Command::List(op) => self.send(session, Op::List(op))?,
+                Command::Notify(notice) => self.noticed(session, &notice)?,
+                Command::Read(op) => self.send(session, Op::Read(op))?,
+                Command::Remove(op) => self.send(session, Op::Remove(op))?,
+                Command::Write(op) => self.send(session, Op::Write(op))?,
+            }
+        };
+        if let Some((at, generation)) = self.machines[machine].set_wake(until) {
+            let mut at = at.max(self.at);
+            if self.choices.happens(self.scenario.faults.wakes_late) {
+                at = at.after(self.choices.between(Duration::ZERO, self.scenario.faults.slowness));
+            }
+            self.queue.plan(at, Occasion::Wake { machine, generation });
+        }
+        self.emit(Some(session), &Step::Handled { now, authority })
+    }
+
+    fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
+        let Some(open) = self.sessions[session].client.end(ticket) else {
+            return Err(Violation::new("answers", format_args!("{ticket} was answered but is not open")));
+        };
+        let step = Step::Done { ticket, call: &open.call, asked: open.asked, outcome };
+        self.emit(Some(session), &step)?;
+        match self.sessions[session].client.on_done(&open, outcome) {
+            Reaction::Acknowledge(tenure) => {
+                let now = self.machines[self.sessions[session].machine].now(self.at);
+                if self.sessions[session].engine.tenure(&tenure.cell, now).as_ref() == Some(&tenure) {
+                    self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
+                }
+            }
+            Reaction::Tell(to, cell) => {
+                let target = self.running().find(|&other| *self.sessions[other].id() == to);
+                if let Some(target) = target
+                    && self.choices.number(4) > 0
+                {
+                    let machine = self.sessions[target].machine;
+                    self.queue.plan(self.at.after(self.scenario.latency), Occasion::Hint { machine, cell });
+                }
+            }
+            Reaction::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn noticed(&mut self, session: usize, notice: &Notice) -> Result<(), Violation> {
+        self.sessions[session].client.on_notice(notice, &self.cells);
+        self.emit(Some(session), &Step::Noticed(notice))
+    }
+
+    /// Tells everybody who watches about a step.
+    pub(crate) fn emit(&mut self, actor: Option<usize>, step: &Step<'_>) -> Result<(), Violation> {
+        let view = View {
+            at: self.at,
+            step,
+            actor,
+            sessions: &self.sessions,
+            store: &self.store,
+            cells: &self.cells,
+            scenario: &self.scenario,
+            machines: &self.machines,
+        };
+        self.trace.record(&view);
+        self.spotter.observe(&view);
+        for check in &mut self.checks {
+            check.observe(&view)?;
+        }
+        if self.steps > STEPS_MAX {
+            return Err(Violation::new("liveness", format_args!("still busy after {STEPS_MAX} steps")));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Returns the sessions whose processes exist.
+    pub(crate) fn running(&self) -> impl Iterator<Item = usize> {
+        self.machines.iter().filter_map(|machine| machine.session)
+    }
+
+    /// Draws how far something is off, either way, in nanoseconds.
+    pub(crate) fn off_by(&mut self, most: Duration) -> i64 {
+        let off = self.choices.between(Duration::ZERO, most).as_nanos();
+        let off = i64::try_from(off).unwrap_or(i64::MAX);
+        if self.choices.number(2) == 0 { off } else { -off }
+    }
+}
+
+fn cell_name(number: usize) -> CellId {
+    CellId::new(&format!("c{}", number + 1)).expect("a letter and digits are a legal name")
+}
+
+/// A world that makes more steps than this is stuck in a loop.
+const STEPS_MAX: u64 = 200_000;
