@@ -138,7 +138,8 @@ impl Lease {
                 };
                 env.done(ticket, Outcome::Joined(Err(error)));
             }
-            State::Probing { ticket, .. } => {
+            State::Probing { probe, ticket } => {
+                probe.abandon(env);
                 env.done(ticket, Outcome::Joined(Err(JoinError::Fenced(cause))));
             }
             State::Fenced(earlier) => self.state = State::Fenced(earlier),
