@@ -125,6 +125,9 @@ impl Config {
         rule("poll", self.poll, ">", "nothing", Duration::ZERO)?;
         rule("poll", self.poll, "<=", "the largest ttl", TTL_MAX)?;
         rule("attempt_timeout", self.attempt_timeout, ">", "nothing", Duration::ZERO)?;
+        // A claim that waits would ask without a pause, or for ever not at all.
+        rule("poll", self.poll, ">=", "the least pause", Duration::from_millis(1))?;
+        rule("poll", self.poll, "<=", "the largest ttl", TTL_MAX)?;
         let renew_and_three =
             (self.renew_every() * 11 / 10).saturating_add(self.attempt_timeout.saturating_mul(3));
         let usable = self.ttl.saturating_sub(self.margin_hold);
@@ -220,6 +223,10 @@ mod tests {
         assert!(slow.check().expect_err("too slow").to_string().contains("< ttl - margin_hold"));
         assert!(Config::new("a/b").check().expect_err("bad name").to_string().contains("a/b"));
         assert!(Config::new("n").with_ttl(Duration::MAX).check().is_err());
+        for poll in [Duration::ZERO, Duration::MAX] {
+            let error = Config { poll, ..Config::new("n") }.check().expect_err("never, or without a pause");
+            assert!(error.to_string().contains("poll"), "{error}");
+        }
         for poll in [Duration::ZERO, Duration::MAX] {
             assert!(Config { poll, ..Config::new("n") }.check().is_err(), "{poll:?}");
         }
