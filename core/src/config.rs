@@ -8,6 +8,7 @@ use core::time::Duration;
 use crate::defects::Defect;
 use crate::id::{NodeId, SessionId};
 use crate::name::NameError;
+use crate::record::fits;
 
 /// The largest ttl a lease may have; a lease that does not say its ttl is judged with it.
 pub const TTL_MAX: Duration = Duration::from_secs(60);
@@ -107,6 +108,9 @@ impl Config {
     /// Names the inequality that fails, with its numbers.
     pub fn check(&self) -> Result<(), ConfigError> {
         NodeId::new(&self.name, SessionId::new(0)).map_err(ConfigError::Name)?;
+        if !fits(self.addr.as_deref(), &self.meta) {
+            return Err(ConfigError::Facts);
+        }
         let least =
             if self.clock.unit.is_zero() { Duration::from_millis(50) } else { Duration::from_secs(3) };
         rule("ttl", self.ttl, ">=", "the least for this store's stamps", least)?;
@@ -125,9 +129,6 @@ impl Config {
         rule("poll", self.poll, ">", "nothing", Duration::ZERO)?;
         rule("poll", self.poll, "<=", "the largest ttl", TTL_MAX)?;
         rule("attempt_timeout", self.attempt_timeout, ">", "nothing", Duration::ZERO)?;
-        // A claim that waits would ask without a pause, or for ever not at all.
-        rule("poll", self.poll, ">=", "the least pause", Duration::from_millis(1))?;
-        rule("poll", self.poll, "<=", "the largest ttl", TTL_MAX)?;
         let renew_and_three =
             (self.renew_every() * 11 / 10).saturating_add(self.attempt_timeout.saturating_mul(3));
         let usable = self.ttl.saturating_sub(self.margin_hold);
@@ -163,6 +164,8 @@ fn rule(
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Address and facts are too long together for a lease that others can read.
+    Facts,
     /// The node's name is not legal.
     Name(NameError),
     /// One of the protocol's inequalities does not hold.
@@ -183,6 +186,7 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Facts => f.write_str("addr and meta are too long: 16 KiB as JSON at most"),
             Self::Name(error) => write!(f, "{error}"),
             Self::Inequality { left, left_value, relation, right, right_value } => {
                 write!(f, "{left} ({left_value:?}) must be {relation} {right} ({right_value:?})")
@@ -224,12 +228,10 @@ mod tests {
         assert!(Config::new("a/b").check().expect_err("bad name").to_string().contains("a/b"));
         assert!(Config::new("n").with_ttl(Duration::MAX).check().is_err());
         for poll in [Duration::ZERO, Duration::MAX] {
-            let error = Config { poll, ..Config::new("n") }.check().expect_err("never, or without a pause");
-            assert!(error.to_string().contains("poll"), "{error}");
-        }
-        for poll in [Duration::ZERO, Duration::MAX] {
             assert!(Config { poll, ..Config::new("n") }.check().is_err(), "{poll:?}");
         }
+        let addr = Some("a".repeat(16 << 10));
+        assert!(Config { addr, ..Config::new("n") }.check().is_err());
         let clock = StoreClock { margin: Duration::MAX, ..StoreClock::HTTP };
         assert!(Config::new("n").with_clock(clock).check().is_err());
     }

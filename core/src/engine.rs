@@ -199,7 +199,7 @@ impl Engine {
             (Call::Join, _) => self.lease.join(ticket, &mut self.env),
             (Call::Leave, _) => self.leave(ticket),
             (Call::Publish { load, meta }, _) => {
-                self.lease.publish(load, meta);
+                self.lease.publish(load, meta, &self.env);
                 self.env.done(ticket, Outcome::Published);
             }
             (Call::Claim { cell, wait }, None) => self.cells.claim(&cell, (ticket, wait), with),

@@ -98,6 +98,15 @@ struct WireOut<'a> {
     fenced_by: Option<&'a str>,
 }
 
+/// How long the facts in a lease may be, as JSON. Readers take no record beyond 64 KiB, and one that cannot be
+/// read can never be judged.
+const FACTS_MAX: usize = 16 << 10;
+
+/// Tells whether these facts leave a lease, and the tombstone that keeps them, short enough to be read.
+pub(crate) fn fits(addr: Option<&str>, meta: &BTreeMap<String, String>) -> bool {
+    serde_json::to_vec(&(addr, meta)).is_ok_and(|text| text.len() <= FACTS_MAX)
+}
+
 impl LeaseRecord {
     /// Parses the record's bytes.
     ///
