@@ -72,6 +72,8 @@ pub(crate) struct Write {
     phase: Phase,
     /// Whether some attempt may still land, or has.
     is_unsettled: bool,
+    /// Whether a read has yet to tell what won: it may be an earlier copy of ours, even one that a layer below
+    /// sent on its own.
     was_rejected: bool,
     failures: u32,
     pub(crate) conflicts: u32,
@@ -213,7 +215,7 @@ impl Write {
 
     /// Tells whether giving up now leaves nothing behind: no attempt may still land.
     pub(crate) fn is_harmless(&self) -> bool {
-        !self.is_unsettled && !matches!(self.phase, Phase::Sent(_))
+        !self.is_unsettled && !self.was_rejected && !matches!(self.phase, Phase::Sent(_))
     }
 
     pub(crate) fn first_sent(&self) -> Instant {
@@ -223,6 +225,16 @@ impl Write {
     /// Returns what to tell a caller who waits no longer.
     pub(crate) fn fault(&self) -> Fault {
         self.last_fault.clone().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, self.key.as_str()))
+    }
+
+    /// Returns what is wrong with a store that rejects this write while its guard holds.
+    pub(crate) fn contradiction(&self) -> &'static str {
+        match &self.guard {
+            Guard::Match(etag) if etag.is_weak() => {
+                "it, or a proxy before it, gives weak etags, which no compare-and-swap can match"
+            }
+            Guard::Absent | Guard::Match(_) => "it rejects a write whose guard holds",
+        }
     }
 
     /// The guarded version is still current, which proves nothing: send the same bytes again.
