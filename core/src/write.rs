@@ -72,6 +72,8 @@ pub(crate) struct Write {
     phase: Phase,
     /// Whether some attempt may still land, or has.
     is_unsettled: bool,
+    /// Whether a read has yet to tell what won: it may be an earlier copy of ours, even one that a layer below
+    /// sent on its own.
     was_rejected: bool,
     failures: u32,
     pub(crate) conflicts: u32,
@@ -213,7 +215,7 @@ impl Write {
 
     /// Tells whether giving up now leaves nothing behind: no attempt may still land.
     pub(crate) fn is_harmless(&self) -> bool {
-        !self.is_unsettled && !matches!(self.phase, Phase::Sent(_))
+        !self.is_unsettled && !self.was_rejected && !matches!(self.phase, Phase::Sent(_))
     }
 
     pub(crate) fn first_sent(&self) -> Instant {
