@@ -8,7 +8,7 @@ use crate::support::{Agent, Dir};
 #[test]
 fn a_cell_is_claimed_verified_released_and_claimed_again() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "10s");
     assert!(agent.node.starts_with("a."));
     for epoch in [1, 2] {
         let ok = json!({ "cell": "c1", "epoch": epoch });
@@ -28,7 +28,7 @@ fn a_cell_is_claimed_verified_released_and_claimed_again() {
 #[test]
 fn any_id_comes_back_and_bad_lines_kill_nobody() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "10s");
     for id in [json!("x"), json!([1, { "a": null }]), json!(1.5), json!(true)] {
         agent.send(format!("{}\n", json!({ "id": id, "do": "locate", "cell": "c1" })).as_bytes());
         let answer = agent.hear(|line| line["id"] == id);
@@ -50,7 +50,7 @@ fn any_id_comes_back_and_bad_lines_kill_nobody() {
 #[test]
 fn a_line_of_many_megabytes_is_refused_and_the_next_one_heard() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "10s");
     let chunk = vec![b'x'; 1 << 20];
     for _ in 0..20 {
         agent.send(&chunk);
@@ -64,8 +64,8 @@ fn a_line_of_many_megabytes_is_refused_and_the_next_one_heard() {
 #[test]
 fn a_claim_that_waits_holds_up_nobody() {
     let dir = Dir::new();
-    let mut a = Agent::join(&dir, "a", "1s");
-    let mut b = Agent::join(&dir, "b", "1s");
+    let mut a = Agent::join(&dir, "a", "10s");
+    let mut b = Agent::join(&dir, "b", "10s");
     a.claim("c1");
     let waiting = b.ask(json!({ "do": "claim", "cell": "c1", "wait_ms": 50_000 }));
     let asked: Vec<u64> =
@@ -80,8 +80,8 @@ fn a_claim_that_waits_holds_up_nobody() {
 #[test]
 fn a_wait_that_runs_out_names_the_owner() {
     let dir = Dir::new();
-    let mut a = Agent::join(&dir, "a", "1s");
-    let mut b = Agent::join(&dir, "b", "1s");
+    let mut a = Agent::join(&dir, "a", "10s");
+    let mut b = Agent::join(&dir, "b", "10s");
     a.claim("c1");
     let error = b.call(json!({ "do": "claim", "cell": "c1", "wait_ms": 200 }))["error"].clone();
     assert_eq!(
@@ -93,8 +93,8 @@ fn a_wait_that_runs_out_names_the_owner() {
 #[test]
 fn a_transferred_cell_has_its_new_epoch_from_the_start() {
     let dir = Dir::new();
-    let mut a = Agent::join(&dir, "a", "1s");
-    let mut b = Agent::join(&dir, "b", "1s");
+    let mut a = Agent::join(&dir, "a", "10s");
+    let mut b = Agent::join(&dir, "b", "10s");
     a.claim("c1");
     let to_self = a.call(json!({ "do": "transfer", "cell": "c1", "to": a.node }));
     assert_eq!(to_self["error"]["kind"], "usage");
@@ -112,8 +112,8 @@ fn a_transferred_cell_has_its_new_epoch_from_the_start() {
 #[test]
 fn peers_show_what_was_published() {
     let dir = Dir::new();
-    let mut a = Agent::join(&dir, "a", "1s");
-    let mut b = Agent::join(&dir, "b", "1s");
+    let mut a = Agent::join(&dir, "a", "2s");
+    let mut b = Agent::join(&dir, "b", "2s");
     let load = json!({ "sampled_ms": 1, "resident_cells": 2, "host_websockets": 3, "rss_bytes": 4,
         "cpu_percent_x100": 5, "open_fds": 6, "fd_limit": 7, "pressured": false, "shed_cells": 8 });
     let ok = a.call(json!({ "do": "publish", "load": load, "meta": { "zone": "z1" } }));
@@ -136,7 +136,7 @@ fn peers_show_what_was_published() {
 #[test]
 fn a_replaced_record_loses_the_cell_and_nothing_else() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "10s");
     agent.claim("c1");
     agent.claim("c2");
     dir.put("cells/c1/own.json", br#"{"node":"x.1","epoch":9,"write":"x.1#1"}"#);
@@ -149,7 +149,7 @@ fn a_replaced_record_loses_the_cell_and_nothing_else() {
 #[test]
 fn a_corrupt_or_regressed_record_is_an_error_that_names_it() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "10s");
     dir.put("cells/c1/own.json", b"garbage");
     let error = agent.call(json!({ "do": "claim", "cell": "c1" }))["error"].clone();
     assert_eq!((&error["kind"], &error["key"]), (&json!("corrupt"), &json!("cells/c1/own.json")));
@@ -169,7 +169,7 @@ fn a_corrupt_or_regressed_record_is_an_error_that_names_it() {
 #[test]
 fn a_fenced_agent_says_so_stays_and_answers_fenced() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "2s");
     agent.claim("c1");
     let key = format!("nodes/{}.json", agent.node);
     let tombstone =

@@ -21,7 +21,7 @@ struct Running {
 fn start(dir: &Dir, options: &[&str], script: &str) -> Running {
     let fifo = dir.fifo("fifo");
     let script = format!("exec 3>{}; echo $TENURE_NODE >&3; {script}", fifo.display());
-    let args = [&["run", "--cell", "c1", "--ttl", "1s"], options, &["--", "sh", "-c", &script]].concat();
+    let args = [&["run", "--cell", "c1", "--ttl", "2s"], options, &["--", "sh", "-c", &script]].concat();
     let process = Process::start(&mut dir.tenure(&args));
     let said = lines(File::open(fifo).expect("the command opens it, too"));
     let node = said.recv_timeout(DEADLINE).expect("the command says who it runs for");
@@ -85,12 +85,12 @@ fn a_command_that_cannot_be_started_exits_as_in_a_shell_and_gives_the_cell_back(
 #[test]
 fn a_held_cell_is_not_acquired_and_its_owner_is_named() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "2s");
     agent.claim("c1");
-    let done = finish(dir.tenure(&["run", "--cell", "c1", "--ttl", "1s", "--json", "--", "echo", "ran"]));
+    let done = finish(dir.tenure(&["run", "--cell", "c1", "--ttl", "2s", "--json", "--", "echo", "ran"]));
     assert_eq!((done.code, done.stdout.as_str()), (Some(75), ""));
     assert_eq!((&done.error()["kind"], &done.error()["node"]), (&json!("held"), &json!(agent.node)));
-    let args = ["run", "--cell", "c1", "--ttl", "1s", "--wait", "300ms", "--json", "--", "echo", "ran"];
+    let args = ["run", "--cell", "c1", "--ttl", "2s", "--wait", "300ms", "--json", "--", "echo", "ran"];
     let done = finish(dir.tenure(&args));
     assert_eq!((done.code, done.stdout.as_str()), (Some(75), ""));
     assert_eq!(done.error()["kind"], "timeout");
@@ -99,7 +99,7 @@ fn a_held_cell_is_not_acquired_and_its_owner_is_named() {
 #[test]
 fn a_wait_ends_with_the_release_of_the_cell() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "2s");
     agent.claim("c1");
     let args = [
         "run",
@@ -125,15 +125,18 @@ fn a_wait_ends_with_the_release_of_the_cell() {
 #[test]
 fn a_signal_while_waiting_ends_the_wait() {
     let dir = Dir::new();
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let mut agent = Agent::join(&dir, "a", "2s");
     agent.claim("c1");
-    let args = ["run", "--cell", "c1", "--ttl", "1s", "--wait", "50s", "--log", "info", "--", "echo", "ran"];
+    let args = ["run", "--cell", "c1", "--ttl", "2s", "--wait", "50s", "--log", "info", "--", "echo", "ran"];
     let mut command = dir.tenure(&args);
     let mut child = command.spawn().expect("the binary starts");
     let stderr = lines(child.stderr.take().expect("piped"));
-    assert!(stderr.recv_timeout(DEADLINE).expect("a log").contains("joined"));
+    let joined = stderr.recv_timeout(DEADLINE).expect("a log");
+    let node = joined.split_once("joined as ").expect("joined").1.to_owned();
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("ours").code(), Some(130));
+    let lease = dir.get(&format!("nodes/{node}.json"));
+    assert_eq!(lease["expires_ms"], 0, "it left gracefully");
 }
 
 #[test]
@@ -167,14 +170,16 @@ fn the_group_is_ended_at_once_when_tenure_is_killed() {
 #[test]
 fn the_group_is_gone_before_anybody_else_owns_the_cell_when_tenure_is_stopped() {
     let dir = Dir::new();
-    let mut run = start(&dir, &[], STUBBORN);
+    let mut run = start(&dir, &[], &format!("echo $$ >&3; {STUBBORN}"));
+    let shell: u32 = run.said.recv_timeout(DEADLINE).expect("its number").parse().expect("a number");
     run.says("up");
-    let mut agent = Agent::join(&dir, "a", "1s");
+    let group = stat(shell).expect("it runs").group;
+    assert!(members(group) >= 2);
+    let mut agent = Agent::join(&dir, "a", "2s");
     let waiting = agent.ask(json!({ "do": "claim", "cell": "c1", "wait_ms": 50_000 }));
     run.process.signal(Signal::STOP);
     assert_eq!(agent.answer(waiting)["ok"]["epoch"], 2);
-    // Not a moment later: what was said before that grant must have ended with the group.
-    assert_eq!(run.said.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+    assert_eq!(members(group), 0, "two ran at once");
     run.process.signal(Signal::CONT);
     assert_eq!(run.process.status().code(), Some(79));
 }
@@ -235,7 +240,7 @@ fn a_fenced_lease_ends_the_group_at_once() {
     run.says("up");
     let node = &run.node;
     let tombstone =
-        format!(r#"{{"node":"{node}","expires_ms":0,"ttl_ms":1000,"write":"x.1#1","fenced_by":"x.1"}}"#);
+        format!(r#"{{"node":"{node}","expires_ms":0,"ttl_ms":2000,"write":"x.1#1","fenced_by":"x.1"}}"#);
     dir.put(&format!("nodes/{node}.json"), tombstone.as_bytes());
     run.is_gone();
     let done = run.process.finish();
@@ -271,16 +276,39 @@ fn a_watchdog_that_somebody_kills_is_replaced() {
 /// Finds the watchdog among the children of a process, waiting for it if need be.
 fn watchdog(tenure: &Process) -> Pid {
     loop {
-        for entry in fs::read_dir("/proc").expect("Linux") {
-            let path = entry.expect("readable").path();
-            let Ok(stat) = fs::read_to_string(path.join("stat")) else { continue };
-            let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
-            let Ok(words) = fs::read(path.join("cmdline")) else { continue };
+        for number in numbers() {
+            let Ok(words) = fs::read(format!("/proc/{number}/cmdline")) else { continue };
             let is_watchdog = words.split(|b| *b == 0).any(|word| word == b"__watchdog");
-            if is_watchdog && parent == Some(&tenure.id().as_raw_nonzero().to_string()) {
-                let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-                return id.and_then(Pid::from_raw).expect("a number");
+            let parent = tenure.id().as_raw_nonzero().get().unsigned_abs();
+            if is_watchdog && stat(number).is_some_and(|stat| stat.parent == parent) {
+                return i32::try_from(number).ok().and_then(Pid::from_raw).expect("a number");
             }
         }
     }
+}
+
+/// Counts what runs in a process group.
+fn members(group: u32) -> usize {
+    numbers().filter_map(stat).filter(|stat| stat.group == group && stat.state != "Z").count()
+}
+
+struct Stat {
+    state: String,
+    parent: u32,
+    group: u32,
+}
+
+fn stat(number: u32) -> Option<Stat> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some(Stat {
+        state: fields.next()?.to_owned(),
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+    })
+}
+
+fn numbers() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("Linux");
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
