@@ -175,7 +175,9 @@ impl From<JoinError> for Failure {
         let failure = Self::new(error.kind(), &error);
         match error {
             JoinError::Fenced(cause) => Self::of_cause(cause, failure),
-            JoinError::Joined | JoinError::Store(_) | JoinError::Unfit(_) | _ => failure,
+            JoinError::Config(_) | JoinError::Joined | JoinError::Store(_) | JoinError::Unfit(_) | _ => {
+                failure
+            }
         }
     }
 }
