@@ -60,6 +60,8 @@ pub enum Input {
     Panicked,
     /// The store answered a job.
     Replied(u64, Reply),
+    /// The store answered a job that must not wait in this queue; the answer is elsewhere.
+    Urgent,
 }
 
 /// The answer to a call.
@@ -199,6 +201,7 @@ impl fmt::Debug for Input {
             Self::Orphaned => f.write_str("Orphaned"),
             Self::Panicked => f.write_str("Panicked"),
             Self::Replied(number, reply) => write!(f, "Replied({number}, {reply:?})"),
+            Self::Urgent => f.write_str("Urgent"),
         }
     }
 }
