@@ -25,7 +25,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::LateRevival, None, 50),
     (Defect::MissingIsDead, Some(Family::LeasesRemoved), 200),
     (Defect::RecreateLease, Some(Family::LeasesRemoved), 200),
-    (Defect::SilenceFromIssue, Some(Family::Silent), 20_000),
+    (Defect::SilenceFromIssue, Some(Family::Silent), 4000),
     (Defect::StealUnfenced, Some(Family::Edge), 20_000),
     (Defect::StealLive, None, 50),
     (Defect::TrustOldTag, None, 50),
