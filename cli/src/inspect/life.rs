@@ -1,0 +1,151 @@
+//! Does a lease live? Judged from one answer, by the store's clock alone.
+//!
+//! A lease is shown as living only while its ttl has not passed, and as dead only when it is certain that a
+//! claim would take it: the stamps are cut to units and may disagree by a margin, so between the two lies a
+//! time in which neither can be said.
+
+use core::time::Duration;
+
+use tenure_core::{LeaseRecord, StoreClock, StoreTime, TTL_MAX};
+
+use super::Version;
+
+/// What is known of a node's lease.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Life {
+    pub(crate) state: LifeState,
+    /// How long ago the lease was renewed, if the store's stamps tell.
+    pub(crate) age: Option<Duration>,
+    /// The lease, if it can be read.
+    pub(crate) lease: Option<LeaseRecord>,
+}
+
+/// Whether a node lives.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LifeState {
+    /// Its lease has ended, or was fenced: its cells are free to be claimed.
+    Dead,
+    /// Its lease is past its ttl, but not yet long enough for a takeover.
+    Expired,
+    /// Its lease has not ended.
+    Live,
+    /// Its lease is missing, unreadable, or has no time stamps.
+    Unknown,
+}
+
+impl Life {
+    pub(crate) fn dead() -> Self {
+        Self { state: LifeState::Dead, age: None, lease: None }
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Self { state: LifeState::Unknown, age: None, lease: None }
+    }
+
+    /// Judges one version of a lease by the stamps of the answer that showed it.
+    pub(crate) fn judge(version: &Version, clock: StoreClock) -> Self {
+        let lease = LeaseRecord::parse(&version.body).ok();
+        let age = match (version.stamps.date, version.stamps.modified) {
+            (Some(date), Some(modified)) => Some(date.since(modified)),
+            (None, _) | (_, None) => None,
+        };
+        let state = if lease.as_ref().is_some_and(LeaseRecord::is_tombstone) {
+            LifeState::Dead
+        } else {
+            state(lease.as_ref(), age, version.stamps.date, clock)
+        };
+        Self { state, age, lease }
+    }
+
+    /// Returns where the node is reached, if it says.
+    pub(crate) fn addr(&self) -> Option<&str> {
+        self.lease.as_ref()?.addr.as_deref().filter(|addr| *addr != "-" && !addr.is_empty())
+    }
+}
+
+fn state(
+    lease: Option<&LeaseRecord>,
+    age: Option<Duration>,
+    date: Option<StoreTime>,
+    clock: StoreClock,
+) -> LifeState {
+    let (Some(age), Some(date)) = (age, date) else { return LifeState::Unknown };
+    let (ttl, foreign_expires_ms) = lease.map_or((TTL_MAX, 0), terms);
+    let has_expired = age >= ttl && date >= StoreTime::from_millis(foreign_expires_ms);
+    match (lease, has_expired) {
+        (_, true) if age >= ttl + clock.unit + clock.margin => LifeState::Dead,
+        (_, true) => LifeState::Expired,
+        // It proves nothing, so it does not prove a living node either.
+        (None, false) => LifeState::Unknown,
+        (Some(_), false) => LifeState::Live,
+    }
+}
+
+/// Returns the ttl of a lease and, for one that does not say its ttl, the time that must have passed besides.
+fn terms(lease: &LeaseRecord) -> (Duration, u64) {
+    if let Some(ttl) = lease.ttl {
+        return (ttl, 0);
+    }
+    let sampled_ms = lease.load.as_ref().map_or(lease.expires_ms, |load| load.sampled_ms);
+    let ttl = Duration::from_millis(lease.expires_ms.saturating_sub(sampled_ms));
+    let ttl = if ttl.is_zero() || ttl > TTL_MAX { TTL_MAX } else { ttl };
+    (ttl, lease.expires_ms)
+}
+
+impl LifeState {
+    /// Returns the stable word for programs.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Expired => "expired",
+            Self::Live => "live",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Life, LifeState};
+    use crate::inspect::Version;
+    use tenure_core::{ETag, Stamps, StoreClock, StoreTime};
+
+    fn judged(body: &str, age_s: u64, clock: StoreClock) -> LifeState {
+        let at = |s| Some(StoreTime::from_millis(1_000_000 + s * 1000));
+        let stamps = Stamps { modified: at(0), date: at(age_s) };
+        let etag = ETag::new(b"e").expect("not empty");
+        Life::judge(&Version { etag, body: body.as_bytes().into(), stamps }, clock).state
+    }
+
+    #[test]
+    fn an_expired_lease_is_never_live_and_dead_only_when_a_claim_would_take_it() {
+        let lease = r#"{"node":"x","expires_ms":99999999999999,"ttl_ms":10000}"#;
+        assert_eq!(judged(lease, 9, StoreClock::HTTP), LifeState::Live);
+        assert_eq!(judged(lease, 10, StoreClock::HTTP), LifeState::Expired);
+        assert_eq!(judged(lease, 13, StoreClock::HTTP), LifeState::Dead);
+        assert_eq!(judged(lease, 10, StoreClock::FINE), LifeState::Dead);
+    }
+
+    #[test]
+    fn a_tombstone_is_dead_at_once() {
+        let tombstone = r#"{"node":"x","expires_ms":0,"ttl_ms":10000,"fenced_by":"y"}"#;
+        assert_eq!(judged(tombstone, 0, StoreClock::HTTP), LifeState::Dead);
+    }
+
+    #[test]
+    fn a_foreign_lease_lives_until_its_own_expiry_too() {
+        let lease = r#"{"node":"x","expires_ms":1100000}"#;
+        assert_eq!(judged(lease, 99, StoreClock::HTTP), LifeState::Live);
+        assert_eq!(judged(lease, 100, StoreClock::HTTP), LifeState::Dead);
+    }
+
+    #[test]
+    fn garbage_and_missing_stamps_prove_nothing() {
+        assert_eq!(judged("garbage", 1, StoreClock::HTTP), LifeState::Unknown);
+        assert_eq!(judged("garbage", 63, StoreClock::HTTP), LifeState::Dead);
+        let etag = ETag::new(b"e").expect("not empty");
+        let body = br#"{"node":"x","expires_ms":1,"ttl_ms":3000}"#[..].into();
+        let version = Version { etag, body, stamps: Stamps::default() };
+        assert_eq!(Life::judge(&version, StoreClock::HTTP).state, LifeState::Unknown);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the inspecting commands show of a cell and of a node.
+
+use serde_json::{Map, Value, json};
+use tenure_blocking::Store;
+use tenure_core::{CellId, Holder, Key, LeaseRecord, NodeId, OwnerRecord};
+
+use super::{Inspector, Life};
+use crate::exit::Failure;
+use crate::inspect::life::LifeState;
+
+/// One cell and its owner.
+#[derive(Debug)]
+pub(crate) struct CellState {
+    cell: CellId,
+    /// The owner, or whom the cell is offered to; empty if nobody.
+    node: String,
+    /// The epoch; 0 if there is none.
+    epoch: u64,
+    state: &'static str,
+    addr: Option<String>,
+    /// Why the record cannot be read.
+    corrupt: Option<Failure>,
+}
+
+impl CellState {
+    /// Finds out who owns a cell.
+    ///
+    /// # Errors
+    /// Says why the store cannot be asked; a corrupt record is a state like others.
+    pub(crate) fn look<S: Store>(cell: &CellId, store: &Inspector<S>) -> Result<Self, Failure> {
+        let key = Key::owner(cell);
+        let nobody = |state| Self {
+            cell: cell.clone(),
+            node: String::new(),
+            epoch: 0,
+            state,
+            addr: None,
+            corrupt: None,
+        };
+        let Some(version) = store.read(&key)? else { return Ok(nobody("free")) };
+        let record = match OwnerRecord::parse(&version.body) {
+            Ok(record) => record,
+            Err(why) => {
+                let etag = &version.etag;
+                let failure = Failure::corrupt(format_args!(
+                    "{key} (etag {etag}) is corrupt: {why}; look at it, then mend it with `tenure repair`"
+                ));
+                let corrupt = Some(failure.with("key", key.as_str()).with("etag", etag.to_string()));
+                return Ok(Self { corrupt, ..nobody("corrupt") });
+            }
+        };
+        let epoch = record.epoch.get();
+        Ok(match record.holder() {
+            Holder::Nobody => Self { epoch, ..nobody("released") },
+            Holder::OfferedTo(node) => Self { epoch, node: node.to_string(), ..nobody("offered") },
+            Holder::Node(node) => {
+                let life = store.life(node)?;
+                let state = match life.state {
+                    LifeState::Live => "held",
+                    LifeState::Dead | LifeState::Expired | LifeState::Unknown => life.state.as_str(),
+                };
+                let addr = life.addr().map(str::to_owned);
+                Self { epoch, node: node.to_string(), addr, ..nobody(state) }
+            }
+        })
+    }
+
+    /// Returns the heading of [`Self::row`].
+    pub(crate) const HEADING: [&'static str; 5] = ["CELL", "STATE", "EPOCH", "NODE", "ADDR"];
+
+    /// Returns the state for programs and for people.
+    pub(crate) fn row(&self) -> (Value, [String; 5]) {
+        let Self { cell, node, epoch, state, addr, corrupt } = self;
+        let mut object =
+            json!({ "cell": cell.as_str(), "node": node, "epoch": epoch, "state": state, "addr": addr });
+        if let (Some(failure), Some(fields)) = (corrupt, object.as_object_mut()) {
+            fields.insert("error".to_owned(), failure.to_json());
+        }
+        let shown = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+        let epoch = if *epoch == 0 { String::new() } else { epoch.to_string() };
+        let columns = [
+            cell.to_string(),
+            (*state).to_owned(),
+            shown(&epoch),
+            shown(node),
+            shown(addr.as_deref().unwrap_or("")),
+        ];
+        (object, columns)
+    }
+
+    /// Returns why the record cannot be read, if it cannot.
+    pub(crate) fn corrupt(self) -> Option<Failure> {
+        self.corrupt
+    }
+}
+
+/// One node and its lease.
+#[derive(Debug)]
+pub(crate) struct NodeState {
+    node: NodeId,
+    life: Life,
+}
+
+impl NodeState {
+    pub(crate) fn new(node: NodeId, life: Life) -> Self {
+        Self { node, life }
+    }
+
+    /// Returns the heading of [`Self::row`].
+    pub(crate) const HEADING: [&'static str; 4] = ["NODE", "STATE", "RENEWED", "ADDR"];
+
+    /// Returns the state for programs and for people.
+    pub(crate) fn row(&self) -> (Value, [String; 4]) {
+        let lease = self.life.lease.as_ref();
+        let state = match lease {
+            Some(lease) if lease.is_tombstone() => "fenced",
+            Some(_) | None => self.life.state.as_str(),
+        };
+        let age = self.life.age;
+        let age_ms = age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        let mut object = Map::new();
+        object.insert("node".to_owned(), json!(self.node.as_str()));
+        object.insert("state".to_owned(), json!(state));
+        object.insert("addr".to_owned(), json!(self.life.addr()));
+        object.insert("age_ms".to_owned(), json!(age_ms));
+        if let Some(lease) = lease {
+            describe(lease, &mut object);
+        }
+        let columns = [
+            self.node.to_string(),
+            state.to_owned(),
+            age.map_or_else(|| "-".to_owned(), |age| format!("{:.1} s ago", age.as_secs_f64())),
+            self.life.addr().unwrap_or("-").to_owned(),
+        ];
+        (Value::Object(object), columns)
+    }
+}
+
+/// Adds what a lease says about its node.
+pub(crate) fn describe(lease: &LeaseRecord, object: &mut Map<String, Value>) {
+    let ttl_ms = lease.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    object.insert("ttl_ms".to_owned(), json!(ttl_ms));
+    object.insert("load".to_owned(), json!(lease.load));
+    object.insert("meta".to_owned(), json!(lease.meta));
+    if let Some(by) = &lease.fenced_by {
+        object.insert("fenced_by".to_owned(), json!(by));
+    }
+}

@@ -1,0 +1,46 @@
+//! From the command line to a store and to a node's configuration.
+
+use rustix::system::uname;
+use tenure_blocking::FileStore;
+use tenure_core::Config;
+use tenure_tokio::Threaded;
+
+use crate::args::Global;
+use crate::exit::Failure;
+use crate::log::{Log, Logged};
+
+/// Opens the store for a command that looks and goes.
+pub(crate) fn blocking(global: &Global) -> Result<Logged<FileStore>, Failure> {
+    Ok(Logged::new(FileStore::from_url(url(global)?)?, Log::new(global)))
+}
+
+/// Opens the store for a node.
+pub(crate) fn asynchronous(global: &Global) -> Result<Logged<Threaded<FileStore>>, Failure> {
+    Ok(Logged::new(Threaded::new(FileStore::from_url(url(global)?)?), Log::new(global)))
+}
+
+/// Two hosts with two default stores would be two owners, so there is no default.
+fn url(global: &Global) -> Result<&str, Failure> {
+    global.store.as_deref().filter(|url| !url.is_empty()).ok_or_else(|| {
+        Failure::usage(
+            "no store is named; add --store s3://bucket/prefix or --store file:///dir, or set TENURE_STORE",
+        )
+    })
+}
+
+/// Builds the configuration of a node: its name, or this host's, and the times that follow from the ttl.
+pub(crate) fn config(global: &Global, name: Option<&str>) -> Config {
+    let config = Config::new(name.map_or_else(host_name, str::to_owned));
+    match global.ttl {
+        Some(ttl) => config.with_ttl(ttl),
+        None => config,
+    }
+}
+
+/// Returns the host's name with every byte replaced that a node's name cannot have.
+fn host_name() -> String {
+    let system = uname();
+    let legal = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
+    let name: String = system.nodename().to_string_lossy().chars().map(legal).take(111).collect();
+    if name.is_empty() { "node".to_owned() } else { name }
+}
