@@ -60,11 +60,6 @@ impl Failure {
         Self::new("corrupt", message)
     }
 
-    /// A wait ran out.
-    pub(crate) fn timeout(message: impl fmt::Display) -> Self {
-        Self::new("timeout", message)
-    }
-
     /// The node does not own a cell.
     pub(crate) fn not_owner(message: impl fmt::Display) -> Self {
         Self::new("not_owner", message)

@@ -131,7 +131,9 @@ pub(crate) fn this_program() -> Result<Command, Failure> {
         Some(path) => path,
         None if running.exists() => running.to_owned(),
         None => {
-            return Err(Failure::unavailable("the tenure program cannot be found; start it by its full path"));
+            return Err(Failure::unavailable(
+                "the tenure program cannot be found; start it by its full path",
+            ));
         }
     };
     Ok(Command::new(path))

@@ -18,6 +18,6 @@ mod hold;
 mod plan;
 mod watchdog;
 
-pub(crate) use group::anchor;
+pub(crate) use group::{anchor, this_program};
 pub(crate) use hold::main;
 pub(crate) use watchdog::watchdog;
