@@ -120,6 +120,10 @@ impl Config {
             Duration::from_secs(1),
         )?;
         rule("margin_hold", self.margin_hold, ">=", "drift * ttl", self.ttl * self.drift_permille / 1000)?;
+        rule("clock.unit", self.clock.unit, "<=", "the largest ttl", TTL_MAX)?;
+        rule("clock.margin", self.clock.margin, "<=", "the largest ttl", TTL_MAX)?;
+        rule("poll", self.poll, ">", "nothing", Duration::ZERO)?;
+        rule("poll", self.poll, "<=", "the largest ttl", TTL_MAX)?;
         rule("attempt_timeout", self.attempt_timeout, ">", "nothing", Duration::ZERO)?;
         let renew_and_three =
             (self.renew_every() * 11 / 10).saturating_add(self.attempt_timeout.saturating_mul(3));
@@ -216,5 +220,10 @@ mod tests {
         assert!(slow.check().expect_err("too slow").to_string().contains("< ttl - margin_hold"));
         assert!(Config::new("a/b").check().expect_err("bad name").to_string().contains("a/b"));
         assert!(Config::new("n").with_ttl(Duration::MAX).check().is_err());
+        for poll in [Duration::ZERO, Duration::MAX] {
+            assert!(Config { poll, ..Config::new("n") }.check().is_err(), "{poll:?}");
+        }
+        let clock = StoreClock { margin: Duration::MAX, ..StoreClock::HTTP };
+        assert!(Config::new("n").with_clock(clock).check().is_err());
     }
 }

@@ -236,7 +236,7 @@ impl Engine {
                     Some(tenure) => {
                         self.env.done(ticket, Outcome::Located(Ok(Location::Here(tenure.epoch))));
                     }
-                    None => self.locates.ask(ticket, cell, max_age, &mut self.env),
+                    None => self.locates.ask(ticket, cell, max_age, (&mut self.env, &self.cells.memory)),
                 }
             }
             (Call::Locate { .. }, Some(refusal)) => {

@@ -45,8 +45,9 @@ impl fmt::Display for Ticket {
 pub enum Event {
     /// The application asks for something; exactly one [`Command::Done`] answers it.
     Call(Ticket, Call),
-    /// The caller stopped listening. The operation goes on until its writes are settled, and what then turns
-    /// out to be owned is given back. Answered by no `Done` if it comes in time.
+    /// The caller of a claim stopped listening. The claim goes on until its writes are settled, and what then
+    /// turns out to be owned is given back. Answered by no `Done` if it comes in time; a tenure whose `Done`
+    /// was on its way is the driver's to release. Any other call goes on and is answered all the same.
     Cancel(Ticket),
     /// A list was answered.
     ListDone(ListId, ListReply),

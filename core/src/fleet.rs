@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::config::TTL_MAX;
 use crate::env::{Env, Target};
 use crate::error::{FenceCause, PeersError};
 use crate::event::{Outcome, Peer, Ticket};
@@ -32,9 +33,9 @@ struct Run {
     tokens: BTreeSet<Arc<str>>,
     last: Option<Arc<str>>,
     tries: u32,
-    /// Leases yet to be read.
-    todo: Vec<NodeId>,
-    reads: BTreeMap<ReadId, NodeId>,
+    /// Leases yet to be read, with what the listing says of them.
+    todo: Vec<(NodeId, Stamps)>,
+    reads: BTreeMap<ReadId, (NodeId, Stamps)>,
     peers: Vec<Peer>,
 }
 
@@ -75,16 +76,18 @@ impl Fleet {
 
     pub(crate) fn on_read(&mut self, id: ReadId, reply: ReadReply, env: &mut Env) {
         let Some(run) = &mut self.run else { return };
-        let Some(node) = run.reads.remove(&id) else { return };
+        let Some((node, listed)) = run.reads.remove(&id) else { return };
         match reply {
             ReadReply::Found { etag, body, stamps } => {
                 let version = Version::new(etag, body, stamps, env.mono());
                 run.peers.push(peer(&node, &version, stamps.date, env));
                 self.known.insert(node, version);
             }
-            // Listed but not readable at the moment: known to exist, and no more.
+            // Listed but not readable at the moment: like a lease that does not say its ttl, it lives unless
+            // the listing's stamps say that it is too old for any.
             ReadReply::Failed(_) | ReadReply::Throttled { .. } | ReadReply::Unchanged(_) => {
-                run.peers.push(Peer { node, is_live: false, lease: None });
+                let is_live = lives_unread(listed, env);
+                run.peers.push(Peer { node, is_live, lease: None });
             }
             ReadReply::Missing => {}
         }
@@ -115,14 +118,14 @@ impl Fleet {
         let Some(run) = &mut self.run else { return };
         for entry in page.entries {
             let Some(node) = Key::node(&entry.key) else { continue };
+            let stamps = Stamps { modified: entry.modified, date: page.date };
             match self.known.get(&node).filter(|version| Some(&version.etag) == entry.etag.as_ref()) {
                 Some(version) => {
-                    let stamps = Stamps { modified: entry.modified, date: page.date };
                     let mut version = version.clone();
                     version.shown_again(stamps);
                     run.peers.push(peer(&node, &version, page.date, env));
                 }
-                None => run.todo.push(node),
+                None => run.todo.push((node, stamps)),
             }
         }
         run.last = page.next.clone();
@@ -138,9 +141,9 @@ impl Fleet {
     fn go_on(&mut self, env: &mut Env) {
         let Some(run) = &mut self.run else { return };
         while run.reads.len() < READS_MAX
-            && let Some(node) = run.todo.pop()
+            && let Some((node, stamps)) = run.todo.pop()
         {
-            run.reads.insert(env.read(Target::Fleet, Key::lease(&node), None), node);
+            run.reads.insert(env.read(Target::Fleet, Key::lease(&node), None), (node, stamps));
         }
         if run.list.is_none() && run.reads.is_empty() {
             self.end(None, env);
@@ -157,6 +160,16 @@ impl Fleet {
         if !self.next.is_empty() {
             self.begin(env);
         }
+    }
+}
+
+/// Tells whether a lease of unknown ttl lives, by the stamps of a listing; without any it counts as live.
+fn lives_unread(listed: Stamps, env: &Env) -> bool {
+    match (listed.modified, listed.date) {
+        (Some(modified), Some(date)) => {
+            date.since(modified) < TTL_MAX + env.config.clock.unit + env.config.clock.margin
+        }
+        (None, _) | (_, None) => true,
     }
 }
 

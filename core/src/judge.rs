@@ -73,16 +73,20 @@ impl Version {
         }
         match (self.modified, date) {
             (Some(modified), Some(date)) => {
-                let age = date.since(modified);
-                let left = (self.ttl + slack(config)).saturating_sub(age);
-                let expires = StoreTime::from_millis(self.foreign_expires_ms.unwrap_or(0));
-                left.max(expires.since(date))
+                let left = (self.ttl + slack(config)).saturating_sub(date.since(modified));
+                left.max(self.until_foreign_expiry(date))
             }
-            (None, _) | (_, None) => {
+            (None, date) | (_, date @ None) => {
                 let silence = self.ttl + self.ttl * config.drift_permille / 1000;
-                silence.saturating_sub(issued.since(self.first_shown))
+                let left = silence.saturating_sub(issued.since(self.first_shown));
+                date.map_or(left, |date| left.max(self.until_foreign_expiry(date)))
             }
         }
+    }
+
+    /// Returns how much longer a lease that does not say its ttl claims to live.
+    fn until_foreign_expiry(&self, date: StoreTime) -> Duration {
+        StoreTime::from_millis(self.foreign_expires_ms.unwrap_or(0)).since(date)
     }
 }
 

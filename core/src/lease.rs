@@ -275,10 +275,10 @@ impl Lease {
     fn settle(&mut self, fate: Fate, env: &mut Env) -> bool {
         if let Fate::Pending = fate {
             if let Some(write) = self.write() {
-                let unfit = write.contradictions > 4;
+                let unfit = (write.contradictions > 4).then(|| write.contradiction());
                 let fault = write.last_fault.clone();
                 self.last_fault = match fault {
-                    _ if unfit => Some(Fault::new(FaultKind::Unfit, "it rejects a guard that holds")),
+                    _ if unfit.is_some() => unfit.map(|why| Fault::new(FaultKind::Unfit, why)),
                     Some(fault) => Some(fault),
                     None => self.last_fault.take(),
                 };

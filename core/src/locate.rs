@@ -1,6 +1,7 @@
 //! Finding a cell's owner: a look-up that changes nothing.
 
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use core::time::Duration;
 
 use crate::env::{Env, Target};
@@ -38,7 +39,9 @@ enum Step {
 
 #[derive(Clone, Debug)]
 struct Cached {
-    location: Location,
+    node: NodeId,
+    addr: Option<String>,
+    epoch: Epoch,
     issued: Instant,
     /// Until when the owner's lease is known to live.
     until: Instant,
@@ -55,14 +58,22 @@ impl Locates {
         Self { open: BTreeMap::new(), cache: Lru::new(REMEMBERED) }
     }
 
-    pub(crate) fn ask(&mut self, ticket: Ticket, cell: CellId, max_age: Duration, env: &mut Env) {
+    pub(crate) fn ask(
+        &mut self,
+        ticket: Ticket,
+        cell: CellId,
+        max_age: Duration,
+        (env, memory): (&mut Env, &Memory),
+    ) {
         let now = env.mono();
         if let Some(cached) = self.cache.get(&cell)
             && now < cached.until
             && now.since(cached.issued) < max_age
+            // Whatever showed a higher epoch since, the cell is no longer where it was.
+            && memory.epoch(&cell).is_none_or(|seen| seen <= cached.epoch)
         {
-            env.done(ticket, Outcome::Located(Ok(cached.location.clone())));
-            return;
+            let Cached { node, addr, epoch, .. } = cached.clone();
+            return env.done(ticket, Outcome::Located(Ok(Location::At { node, addr, epoch })));
         }
         let id = read(ticket, &cell, env);
         self.open.insert(ticket, Locate { cell, issued: now, step: Step::Reading(id), tries: 1 });
@@ -137,9 +148,9 @@ impl Locates {
             Verdict::Dead => free(ticket, env),
             Verdict::Failed(fault) => env.done(ticket, Outcome::Located(Err(LocateError::Store(fault)))),
             Verdict::Live { addr, until } => {
-                let location = Location::At { node, addr, epoch };
-                self.cache.insert(cell, Cached { location: location.clone(), issued, until });
-                env.done(ticket, Outcome::Located(Ok(location)));
+                let cached = Cached { node: node.clone(), addr: addr.clone(), epoch, issued, until };
+                self.cache.insert(cell, cached);
+                env.done(ticket, Outcome::Located(Ok(Location::At { node, addr, epoch })));
             }
         }
     }

@@ -16,7 +16,9 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::time::Duration;
 
+use crate::config::TTL_MAX;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::event::Ticket;
@@ -69,6 +71,8 @@ struct Active {
     askers: BTreeSet<Asker>,
     state: State,
     failures: u32,
+    /// When the askers are told of the trouble instead of waiting on.
+    give_up: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +89,9 @@ const REMEMBERED: usize = 4096;
 
 /// How often a lease is read in vain before the askers are told.
 const READS_MAX: u32 = 3;
+
+/// How long a throttled key rests, before jitter: a second at least.
+const THROTTLED: Duration = Duration::from_millis(1250);
 
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
@@ -119,12 +126,16 @@ impl Peers {
             return Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until });
         }
         match self.active.get_mut(node) {
+            Some(active) if is_taking(&active.state) && matches!(asker, Asker::Locate(_)) => {
+                return Some(Verdict::Dead);
+            }
             Some(active) => {
                 active.askers.insert(asker);
             }
             None => {
                 let state = self.read(node, env);
-                let active = Active { askers: BTreeSet::from([asker]), state, failures: 0 };
+                let give_up = env.mono().after(env.config.patience);
+                let active = Active { askers: BTreeSet::from([asker]), state, failures: 0, give_up };
                 self.active.insert(node.clone(), active);
             }
         }
@@ -142,13 +153,9 @@ impl Peers {
                 peers.on_lease(node, reply, issued, active, env)
             }
             State::ReadingRetired(awaited) if awaited == id => on_retired(node, reply, active, env),
-            State::Fencing(ref mut write) => {
+            State::Fencing(ref mut write) | State::Placing(ref mut write) => {
                 let fate = write.on_read(id, reply, env);
-                peers.settle(node, fate, true, env)
-            }
-            State::Placing(ref mut write) => {
-                let fate = write.on_read(id, reply, env);
-                peers.settle(node, fate, false, env)
+                peers.settle(node, fate, active, env)
             }
             State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => None,
         })
@@ -162,13 +169,9 @@ impl Peers {
         env: &mut Env,
     ) -> Told {
         self.step(node, env, |peers, active, env| match active.state {
-            State::Fencing(ref mut write) => {
+            State::Fencing(ref mut write) | State::Placing(ref mut write) => {
                 let fate = write.on_write(id, reply, env);
-                peers.settle(node, fate, true, env)
-            }
-            State::Placing(ref mut write) => {
-                let fate = write.on_write(id, reply, env);
-                peers.settle(node, fate, false, env)
+                peers.settle(node, fate, active, env)
             }
             State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => None,
         })
@@ -225,8 +228,14 @@ impl Peers {
         if let Some(at) = due(&active.state) {
             self.deadlines.insert((at, node.clone()));
         }
+        // A look-up changes nothing, and need not wait for the fence either.
+        let mut lookers = BTreeSet::new();
+        if is_taking(&active.state) {
+            let cells = |asker: &Asker| matches!(asker, Asker::Cell(_));
+            (active.askers, lookers) = active.askers.into_iter().partition(cells);
+        }
         self.active.insert(node.clone(), active);
-        None
+        (!lookers.is_empty()).then_some((lookers, Verdict::Dead))
     }
 
     fn read(&self, node: &NodeId, env: &mut Env) -> State {
@@ -290,7 +299,8 @@ impl Peers {
         version.shown_again(stamps);
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
-        let live_until = issued.after(remaining);
+        // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
+        let live_until = issued.after(remaining.min(TTL_MAX * 2));
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
         } else if env.has(Defect::StealUnfenced) {
@@ -304,13 +314,20 @@ impl Peers {
         step
     }
 
-    fn settle(&mut self, node: &NodeId, fate: Fate, is_fence: bool, env: &mut Env) -> Option<Step> {
-        match fate {
-            Fate::Applied { .. } if is_fence => Some(Step::Fenced),
+    fn settle(&mut self, node: &NodeId, fate: Fate, active: &Active, env: &mut Env) -> Option<Step> {
+        match (fate, &active.state) {
+            (Fate::Applied { .. }, State::Fencing(_)) => Some(Step::Fenced),
             // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again.
-            Fate::Applied { .. } | Fate::Lost(_) => Some(Step::Go(self.read(node, env))),
-            Fate::Pending => None,
-            Fate::Refused(fault) => Some(Step::Tell(Verdict::Failed(fault))),
+            (Fate::Applied { .. } | Fate::Lost(_), _) => Some(Step::Go(self.read(node, env))),
+            // Not settled in time. Nothing is lost by leaving it at that: wherever it lands later, the version
+            // that it replaces was too old, or nothing was there.
+            (Fate::Pending, State::Fencing(write) | State::Placing(write))
+                if env.mono() >= active.give_up =>
+            {
+                Some(Step::Tell(Verdict::Failed(write.fault())))
+            }
+            (Fate::Pending, _) => None,
+            (Fate::Refused(fault), _) => Some(Step::Tell(Verdict::Failed(fault))),
         }
     }
 }
@@ -318,6 +335,14 @@ impl Peers {
 /// Tells whether some asker wants to take what a dead node held.
 fn takes(active: &Active) -> bool {
     active.askers.iter().any(|asker| matches!(asker, Asker::Cell(_)))
+}
+
+/// Tells whether a node found dead is being kept from coming back.
+fn is_taking(state: &State) -> bool {
+    match state {
+        State::Fencing(_) | State::Placing(_) => true,
+        State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => false,
+    }
 }
 
 /// Sends the tombstone of exactly the version that was judged.
@@ -354,7 +379,11 @@ fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
     if active.failures >= READS_MAX {
         return Step::Tell(Verdict::Failed(fault));
     }
-    Step::Go(State::Pausing(env.backoff(active.failures)))
+    let mut at = env.backoff(active.failures);
+    if fault.kind == FaultKind::Throttled {
+        at = at.max(env.mono().after(env.rng.jitter(THROTTLED, 200)));
+    }
+    Step::Go(State::Pausing(at))
 }
 
 fn due(state: &State) -> Option<Instant> {

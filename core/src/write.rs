@@ -225,6 +225,16 @@ impl Write {
         self.last_fault.clone().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, self.key.as_str()))
     }
 
+    /// Returns what is wrong with a store that rejects this write while its guard holds.
+    pub(crate) fn contradiction(&self) -> &'static str {
+        match &self.guard {
+            Guard::Match(etag) if etag.is_weak() => {
+                "it, or a proxy before it, gives weak etags, which no compare-and-swap can match"
+            }
+            Guard::Absent | Guard::Match(_) => "it rejects a write whose guard holds",
+        }
+    }
+
     /// The guarded version is still current, which proves nothing: send the same bytes again.
     fn still_guarded(&mut self, env: &mut Env) {
         if self.was_rejected {

@@ -180,8 +180,11 @@ fn a_release_asked_for_while_leaving_is_answered_and_settled() {
     assert_eq!(lines.iter().filter(|line| line.starts_with("write")).count(), 32);
     // The application gives up a cell itself that leaving has not come to yet.
     lines.extend(session.feed("t=6 release c39"));
-    let mut told = Vec::new();
-    while let Some(line) = lines.pop() {
+    // Its own release is answered after leaving has come to it.
+    let (mut told, mut next) = (Vec::new(), 0);
+    while next < lines.len() {
+        let line: String = lines[next].clone();
+        next += 1;
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["write", id, ..] => lines.extend(session.feed(&format!("{id} applied"))),
             ["done", ..] => told.push(line),

@@ -210,6 +210,10 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
     match family {
         Family::Common => {}
         Family::Edge | Family::Silent => {
+            if choices.number(2) == 1 {
+                // Nothing else disturbs the aim.
+                faults = Faults { every: ttl / 4, ..Faults::default() };
+            }
             faults.long_pause = Rate::percent(25);
             faults.slow = Rate::percent(25);
             faults.dated_late = Rate::percent(20);

@@ -40,10 +40,8 @@ witnesses! {
     FencedByCredentials = "fenced-by-credentials",
     /// A session ended because no renewal was known to be applied in time.
     FencedByExpiry = "fenced-by-expiry",
-    /// A session ended because another node had fenced it.
-    FencedByOther = "fenced-by-other",
-    /// A session ended because its lease was removed.
-    FencedByRemoval = "fenced-by-removal",
+    /// A session ended because its lease was removed, or something else stood in its place.
+    FencedByLoss = "fenced-by-loss",
     /// A cell was granted.
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
@@ -232,9 +230,10 @@ impl Spotter {
             Notice::Fenced(cause) => match cause {
                 FenceCause::Credentials => self.note(Witness::FencedByCredentials),
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),
-                FenceCause::Internal | FenceCause::LeaseReplaced | FenceCause::StoreUnfit => {}
-                FenceCause::LeaseFenced => self.note(Witness::FencedByOther),
-                FenceCause::LeaseRemoved => self.note(Witness::FencedByRemoval),
+                FenceCause::Internal | FenceCause::StoreUnfit => {}
+                FenceCause::LeaseFenced | FenceCause::LeaseRemoved | FenceCause::LeaseReplaced => {
+                    self.note(Witness::FencedByLoss);
+                }
                 FenceCause::Left => self.note(Witness::Left),
             },
             _ => {}

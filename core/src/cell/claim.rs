@@ -218,10 +218,10 @@ impl Cell {
                 let conflicts = write.conflicts;
                 let is_harmless = write.is_harmless();
                 let is_inconsistent = write.contradictions > CONTRADICTIONS_MAX;
+                let why = write.contradiction();
                 self.state = State::Claiming { write, epoch, seq };
                 if is_inconsistent {
                     let key = Key::owner(ctx.id);
-                    let why = "it rejects a write whose guard holds";
                     self.answer_wants(ctx, |_, _| ClaimError::Inconsistent { key: key.clone(), why });
                 } else if conflicts > CONFLICTS_MAX {
                     self.answer_wants(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });

@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::RecordError;
+use super::{RecordError, fields};
 use crate::config::TTL_MAX;
 use crate::id::{NodeId, WriteId};
 
@@ -105,7 +105,7 @@ impl LeaseRecord {
     /// Says what is missing, of the wrong type or out of range. Such a lease proves nothing: whoever judges
     /// it assumes the largest ttl allowed.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
-        let wire: WireIn<'_> = serde_json::from_slice(body).map_err(RecordError::new)?;
+        let wire: WireIn<'_> = fields(body)?;
         let ttl = match wire.ttl_ms.map(Duration::from_millis) {
             Some(ttl) if ttl.is_zero() || ttl > TTL_MAX => {
                 return Err(RecordError::new(format_args!("ttl_ms {} is out of range", ttl.as_millis())));

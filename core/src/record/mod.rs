@@ -12,6 +12,8 @@ pub use owner::{Holder, OwnerRecord};
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use serde::Deserialize;
+
 /// Why bytes are not the record they should be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RecordError {
@@ -19,8 +21,22 @@ pub struct RecordError {
 }
 
 impl RecordError {
+    /// Keeps enough of the reason to recognise it: the parser quotes whole texts, however long.
     fn new(why: impl fmt::Display) -> Self {
-        Self { why: why.to_string() }
+        let mut why = why.to_string();
+        if let Some((end, _)) = why.char_indices().nth(200) {
+            why.truncate(end);
+            why.push_str("...");
+        }
+        Self { why }
+    }
+}
+
+/// Parses the fields of a record. An array would do for the parser, but no other reader takes it for a record.
+fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
+    match body.trim_ascii_start().first() {
+        Some(b'{') => serde_json::from_slice(body).map_err(RecordError::new),
+        Some(_) | None => Err(RecordError::new("a record is a JSON object")),
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use super::RecordError;
+use super::{RecordError, fields};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
@@ -47,18 +47,19 @@ impl OwnerRecord {
     /// Says which field is missing, of the wrong type or not a legal value. Such a record is corrupt: no
     /// takeover may rest on it.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
-        let wire: Wire<'_> = serde_json::from_slice(body).map_err(RecordError::new)?;
+        let wire: Wire<'_> = fields(body)?;
         let node = match wire.node.as_ref() {
             "" => None,
             text => Some(NodeId::parse(text).map_err(RecordError::new)?),
         };
         let epoch = Epoch::new(wire.epoch).ok_or_else(|| RecordError::new("epoch 0 is not an epoch"))?;
-        let write = match wire.write {
-            None => None,
-            Some(text) => Some(WriteId::parse(&text).ok_or_else(|| {
-                RecordError::new(format_args!("write {:?} is not <node>#<sequence>", shorten(&text)))
-            })?),
-        };
+        let write =
+            match wire.write {
+                None => None,
+                Some(text) => Some(WriteId::parse(&text).ok_or_else(|| {
+                    RecordError::new(format_args!("write {text:?} is not <node>#<sequence>"))
+                })?),
+            };
         Ok(Self { node, epoch, write })
     }
 
@@ -80,13 +81,6 @@ impl OwnerRecord {
             (Some(node), Some(write)) if write.node != *node => Holder::OfferedTo(node),
             (Some(node), _) => Holder::Node(node),
         }
-    }
-}
-
-fn shorten(text: &str) -> &str {
-    match text.char_indices().nth(80) {
-        Some((end, _)) => &text[..end],
-        None => text,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use core::time::Duration;
 use tenure_core::{
-    AttemptId, CellId, Command, Config, Engine, Event, Instant, Key, NodeId, Now, ReadId, SessionId,
-    StoreClock, Ticket, WallTime,
+    AttemptId, CellId, Command, Config, ETag, Engine, Event, Instant, Key, NodeId, Now, ReadId, ReadReply,
+    SessionId, Stamps, StoreClock, StoreTime, Ticket, WallTime,
 };
 
 use super::{input, output};
@@ -113,6 +113,18 @@ impl Session {
         self.handle(event).iter().map(|command| output::command(command, self)).collect()
     }
 
+    /// Answers a read with any bytes at all, stamped as stored 61 s before the answer.
+    pub(crate) fn found(&mut self, read: &str, body: &[u8]) -> Vec<String> {
+        let stamps = Stamps {
+            modified: Some(StoreTime::from_millis(1_000_000)),
+            date: Some(StoreTime::from_millis(1_061_000)),
+        };
+        let etag = ETag::new(b"e9").expect("not empty");
+        let reply = ReadReply::Found { etag, body: body.into(), stamps };
+        let event = Event::ReadDone(self.read_id(input::number(read)), reply);
+        self.handle(event).iter().map(|command| output::command(command, self)).collect()
+    }
+
     pub(crate) fn handle(&mut self, event: Event) -> Vec<Command> {
         let now = self.now();
         self.engine.handle(now, event);
@@ -180,11 +192,13 @@ impl Session {
                 let (body, _) = self.written(input::number(rest));
                 self.short(&String::from_utf8_lossy(&body))
             }
-            "idle" => match self.engine.poll() {
-                Command::Idle { until: None } => "idle".to_owned(),
-                Command::Idle { until: Some(due) } => format!("idle until={} {:?}", due.at, due.timer),
-                command => panic!("{command:?} was not polled"),
-            },
+            "idle" => {
+                let Command::Idle { until } = self.engine.poll() else { panic!("something was not polled") };
+                match until {
+                    Some(due) => format!("idle until={} {:?}", due.at, due.timer),
+                    None => "idle".to_owned(),
+                }
+            }
             "tenure" => match self.engine.tenure(&cell(rest), self.now()) {
                 Some(tenure) => format!("epoch={}", tenure.epoch),
                 None => "none".to_owned(),

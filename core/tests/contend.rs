@@ -1,0 +1,398 @@
+//! Claims that meet trouble: races lost, answers overtaken, a store that fails or contradicts itself, callers gone.
+
+mod common;
+
+use common::{Scenario, check};
+
+#[test]
+fn an_answer_overtaken_by_one_that_showed_more_is_asked_for_again() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=6    claim b
+               -> read r2 cells/b/own.json
+        t=7    locate a
+               -> read r3 cells/a/own.json
+        t=8    locate b
+               -> read r4 cells/b/own.json
+        # Both claims' reads were served first and arrive last: nothing has gone back.
+        t=20   r3 found e9 {"node":"","epoch":7}
+               -> done t3 free
+        t=21   r4 found e9 {"node":"","epoch":1}
+               -> done t4 free
+        t=30   r1 found e8 {"node":"","epoch":6}
+               -> read r5 cells/a/own.json
+        t=31   r2 missing
+               -> read r6 cells/b/own.json
+        t=40   r5 found e9 {"node":"","epoch":7}
+               -> write w7 cells/a/own.json match=e9 node=me epoch=8
+        # Here a record did go back.
+        t=41   r6 missing
+               -> done t2 error regressed: cells/b/own.json is gone but was at epoch 1; find out who removed it, then use `tenure repair`
+        "#,
+    );
+}
+
+#[test]
+fn a_race_lost_to_a_claim_that_a_look_up_saw_first_is_no_regression() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=25   locate a
+               -> read r3 cells/a/own.json
+        t=30   w2 rejected
+               -> read r4 cells/a/own.json
+        # The settling read was served at epoch 1; the look-up, served later, arrives first.
+        t=35   r3 found e9 {"node":"","epoch":2,"write":"b.1#7"}
+               -> done t2 free
+        t=40   r4 found e8 {"node":"b.1","epoch":1,"write":"b.1#4"}
+               -> read r5 cells/a/own.json
+        t=50   r5 found e9 {"node":"","epoch":2,"write":"b.1#7"}
+               -> write w6 cells/a/own.json match=e9 node=me epoch=3
+        "#,
+    );
+}
+
+#[test]
+fn bl_06_a_conflict_is_neither_a_loss_nor_a_win() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=40   w2 conflict
+               -> read r3 cells/a/own.json
+        t=60   r3 missing
+               -> write w4 cells/a/own.json absent node=me epoch=1
+        t=80   w4 conflict
+               -> read r5 cells/a/own.json
+        t=90   r5 missing
+               idle
+               -> idle until=162 Retry
+        t=200  wake
+               -> write w6 cells/a/own.json absent node=me epoch=1
+        t=220  w6 applied
+               -> done t1 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn bl_30_a_race_for_a_dead_nodes_cell_is_judged_afresh() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=40   r2 found l5 {"node":"b.1","expires_ms":0,"fenced_by":"c.1"} modified=1000 date=1013
+               -> write w3 cells/a/own.json match=e9 node=me epoch=7
+        t=60   w3 rejected
+               -> read r4 cells/a/own.json
+        t=80   r4 found e10 {"node":"c.1","epoch":7,"write":"c.1#4"}
+               -> read r5 nodes/c.1.json
+        t=90   r5 found l6 {"node":"c.1","expires_ms":1,"ttl_ms":10000} modified=1012 date=1013
+               -> done t1 error held: cell a is held by c.1 at epoch 7
+        "#,
+    );
+}
+
+#[test]
+fn bl_34_a_create_rejected_although_nothing_is_there_is_tried_again() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=40   w2 rejected
+               -> read r3 cells/a/own.json
+        t=60   r3 missing
+               -> write w4 cells/a/own.json absent node=me epoch=1
+        t=80   w4 applied
+               -> done t1 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn bl_34_a_store_that_rejects_a_guard_that_holds_again_and_again_is_inconsistent() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=40   w2 rejected
+               -> read r3 cells/a/own.json
+        t=60   r3 missing
+               -> write w4 cells/a/own.json absent node=me epoch=1
+        t=80   w4 rejected
+               -> read r5 cells/a/own.json
+        t=100  r5 missing
+        t=300  wake
+               -> write w6 cells/a/own.json absent node=me epoch=1
+        t=320  w6 rejected
+               -> read r7 cells/a/own.json
+        t=340  r7 missing
+        t=600  wake
+               -> write w8 cells/a/own.json absent node=me epoch=1
+        t=620  w8 rejected
+               -> read r9 cells/a/own.json
+        t=640  r9 missing
+        t=1200 wake
+               -> write w10 cells/a/own.json absent node=me epoch=1
+        t=1220 w10 rejected
+               -> read r11 cells/a/own.json
+        t=1240 r11 missing
+        t=3000 wake
+               -> write w12 cells/a/own.json absent node=me epoch=1
+        t=3020 w12 rejected
+               -> read r13 cells/a/own.json
+        t=3040 r13 missing
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
+               idle
+               -> idle until=20340 Renew
+        "#,
+    );
+}
+
+#[test]
+fn bl_53_races_lost_again_and_again_end_in_contended() {
+    let mut session = Scenario::joined().slow().start();
+    let mut lines = session.feed("t=5 claim a");
+    let (mut at, mut epoch, mut writes) = (5, 1, 0);
+    while !lines.iter().any(|line| line.starts_with("done")) {
+        at += 200;
+        let id = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match lines.first() {
+            Some(line) if line.starts_with("read") => {
+                session.feed(&format!("t={at} {id} found e{epoch} {{\"node\":\"\",\"epoch\":{epoch}}}"))
+            }
+            Some(line) if line.contains("cells/a/") => {
+                (writes, epoch) = (writes + 1, epoch + 1);
+                session.feed(&format!("t={at} {id} rejected"))
+            }
+            Some(line) if line.contains("nodes/me") => session.feed(&format!("t={at} {id} applied")),
+            _ => session.feed(&format!("t={at} wake")),
+        };
+    }
+    assert_eq!(lines, ["done t1 error contended: cell a is contended: 17 races lost; try again later"]);
+    assert_eq!(writes, 17);
+}
+
+#[test]
+fn a_store_that_does_not_answer_reads_ends_the_claim_when_its_patience_is_over() {
+    check(
+        Scenario::joined().slow().with(|config| config.patience = core::time::Duration::from_secs(3)),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 failed network
+        t=100  wake
+               -> read r2 cells/a/own.json
+        t=120  r2 failed network
+        t=400  wake
+               -> read r3 cells/a/own.json
+        t=420  r3 failed network
+        t=3005 wake
+               -> done t1 error unavailable: the connection to the store failed
+               idle
+               -> idle until=20340 Renew
+        "#,
+    );
+}
+
+#[test]
+fn a_claim_without_rights_ends_at_once() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 failed denied
+               -> done t1 error denied: the store denied access
+        t=30   claim b
+               -> read r2 cells/b/own.json
+        t=40   r2 missing
+               -> write w3 cells/b/own.json absent node=me epoch=1
+        t=50   w3 refused denied
+               -> done t2 error denied: the store denied access
+               idle
+               -> idle until=3389 Renew
+        "#,
+    );
+}
+
+#[test]
+fn bl_04_a_throttled_read_rests_for_a_second() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 throttled
+               idle
+               -> idle until=1020 Retry
+        "#,
+    );
+}
+
+#[test]
+fn a_cancelled_claim_is_settled_and_given_back() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=30   cancel t1
+        t=40   w2 unknown timed-out
+               -> read r3 cells/a/own.json
+        t=60   r3 found w2
+               -> write w4 cells/a/own.json match=w2 released epoch=1
+               tenure a
+               -> none
+        t=80   w4 applied
+               idle
+               -> idle until=3389 Renew
+        "#,
+    );
+}
+
+#[test]
+fn a_cancelled_claim_is_forgotten_in_every_state_without_a_write_under_way() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        # Reading.
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=6    cancel t1
+        t=7    r1 missing
+        # Judging.
+        t=10   claim a
+               -> read r2 cells/a/own.json
+        t=11   r2 found e9 {"node":"b.1","epoch":6}
+               -> read r3 nodes/b.1.json
+        t=12   cancel t2
+        t=13   r3 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":10000} modified=1000 date=1001
+        # Waiting.
+        t=20   claim a wait=30s
+               -> read r4 cells/a/own.json
+        t=21   r4 found e9 {"node":"b.1","epoch":6}
+        t=22   cancel t3
+        # Pausing.
+        t=30   claim a
+               -> read r5 cells/a/own.json
+        t=31   r5 failed network
+        t=32   cancel t4
+        # Settling a write that was rejected: no copy of it can land.
+        t=40   claim c
+               -> read r6 cells/c/own.json
+        t=41   r6 missing
+               -> write w7 cells/c/own.json absent node=me epoch=1
+        t=42   w7 rejected
+               -> read r8 cells/c/own.json
+        t=43   cancel t5
+        t=44   r8 missing
+               idle
+               -> idle until=20340 Renew
+        "#,
+    );
+}
+
+#[test]
+fn a_new_claim_takes_up_a_cancelled_one_that_is_being_settled() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=30   cancel t1
+        t=40   w2 unknown timed-out
+               -> read r3 cells/a/own.json
+        t=50   claim a
+        t=60   r3 found w2
+               -> done t2 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn one_of_two_callers_cancels_and_the_other_is_granted_the_cell() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=6    claim a
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=30   cancel t1
+        t=40   w2 applied
+               -> done t2 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn a_verdict_on_an_earlier_holder_says_nothing_about_the_next() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=30   cancel t1
+        # Meanwhile c.1 has taken the dead b.1's cell, and lives.
+        t=40   claim a
+               -> read r3 cells/a/own.json
+        t=50   r3 found e10 {"node":"c.1","epoch":7,"write":"c.1#4"}
+               -> read r4 nodes/c.1.json
+        t=60   r2 found l5 {"node":"b.1","expires_ms":0,"fenced_by":"c.1"} modified=1000 date=1013
+        t=70   r4 found l6 {"node":"c.1","expires_ms":1,"ttl_ms":10000} modified=1012 date=1013
+               -> done t2 error held: cell a is held by c.1 at epoch 7
+        "#,
+    );
+}
+
+#[test]
+fn bl_40_weak_tags_are_named_as_what_keeps_a_claim_from_ever_holding() {
+    let mut session = Scenario::joined().slow().start();
+    let mut lines = session.feed("t=0 claim a");
+    let mut at = 0;
+    while !lines.iter().any(|line| line.starts_with("done")) {
+        at += 100;
+        let id = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match lines.first() {
+            Some(line) if line.starts_with("read") => {
+                session.feed(&format!("t={at} {id} found W/e9 {{\"node\":\"\",\"epoch\":6}}"))
+            }
+            Some(_) => session.feed(&format!("t={at} {id} rejected")),
+            None => session.feed(&format!("t={at} wake")),
+        };
+    }
+    assert_eq!(
+        lines,
+        [concat!(
+            "done t1 error inconsistent: the store contradicts itself about cells/a/own.json: ",
+            "it, or a proxy before it, gives weak etags, which no compare-and-swap can match"
+        )]
+    );
+}

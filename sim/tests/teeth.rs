@@ -1,0 +1,83 @@
+//! The checks can fail: every bug planted in the engine is caught within a stated number of worlds.
+//!
+//! A seed counts only if the world holds without the bug: what is caught is the bug and nothing else.
+
+use core::num::NonZeroUsize;
+
+use tenure_core::Defect;
+use tenure_sim::{Family, Plan};
+
+/// Each defect, the family of worlds that aims at it (nothing: the usual mixture), and the number of worlds
+/// within which it must be caught.
+const TEETH: &[(Defect, Option<Family>, u64)] = &[
+    (Defect::ActUntilReleaseConfirmed, None, 50),
+    (Defect::ActUntilTransferConfirmed, None, 50),
+    (Defect::AdoptByName, None, 50),
+    (Defect::ConflictIsLost, None, 50),
+    // Only where somebody puts an old record back is a node named at an epoch that it held once.
+    (Defect::GrantStaleOwn, Some(Family::RecordsRemoved), 200),
+    (Defect::GrantRegressed, Some(Family::RecordsRemoved), 200),
+    (Defect::JudgeByOwnClock, None, 50),
+    (Defect::NoHoldMargin, Some(Family::Edge), 4000),
+    (Defect::NoMargin, Some(Family::Edge), 1000),
+    (Defect::NoUnit, Some(Family::Edge), 1000),
+    (Defect::LeaveBeforeRelease, None, 50),
+    (Defect::LateRevival, None, 50),
+    (Defect::MissingIsDead, Some(Family::LeasesRemoved), 200),
+    (Defect::RecreateLease, Some(Family::LeasesRemoved), 200),
+    (Defect::SilenceFromIssue, Some(Family::Silent), 8000),
+    (Defect::StealUnfenced, Some(Family::Edge), 8000),
+    (Defect::StealLive, None, 50),
+    (Defect::TrustOldTag, None, 50),
+    (Defect::TtlFromLastAttempt, Some(Family::Edge), 12000),
+    (Defect::TtlFromReply, Some(Family::Edge), 12000),
+    (Defect::UnknownIsApplied, None, 50),
+    (Defect::UnknownIsLost, None, 50),
+    // While a tenure lasts nobody else may write the record, unless by force.
+    (Defect::VerifyFromMemory, Some(Family::RecordsRemoved), 200),
+];
+
+/// Defects that break nothing alone, and why.
+const BELT_AND_BRACES: &[(Defect, &str)] = &[(
+    Defect::GrantWithoutLease,
+    "a lease that ends takes its claims with it before a grant is considered, and so does a leave",
+)];
+
+#[test]
+fn every_planted_defect_is_caught_within_its_bound() {
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut survivors = Vec::new();
+    for &(defect, family, bound) in TEETH {
+        let plan = Plan { family, defect: Some(defect) };
+        match plan.first_caught(0, bound, threads) {
+            Some(found) => {
+                let name = format!("{defect:?}");
+                let worlds = found.seed + 1;
+                println!(
+                    "{name:<26} seed {:#06x}, world {worlds:>5} of {bound:>5}, by {}",
+                    found.seed, found.failure.violation
+                );
+            }
+            None => survivors.push((defect, family, bound)),
+        }
+    }
+    assert!(survivors.is_empty(), "not caught: {survivors:?}");
+}
+
+#[test]
+fn every_defect_is_demanded_or_excused() {
+    for defect in Defect::ALL {
+        let demanded = TEETH.iter().filter(|tooth| tooth.0 == *defect).count();
+        let excused = BELT_AND_BRACES.iter().filter(|excuse| excuse.0 == *defect).count();
+        assert_eq!(demanded + excused, 1, "{defect:?}");
+    }
+}
+
+#[test]
+fn an_excused_defect_breaks_nothing() {
+    for &(defect, why) in BELT_AND_BRACES {
+        let plan = Plan { family: None, defect: Some(defect) };
+        let found = plan.first_caught(0, 300, NonZeroUsize::MIN);
+        assert!(found.is_none(), "{defect:?} is caught after all, so demand it ({why}): {found:?}");
+    }
+}
