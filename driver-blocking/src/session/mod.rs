@@ -124,9 +124,8 @@ impl Session {
         let random = || entropy::bits().map_err(|error| failed(FaultKind::Unavailable, &error));
         let poll = config.poll;
         // Giving the cells back, and then one more write.
-        let patience = config.patience.saturating_add(config.attempt_timeout * 2);
-        let engine = Engine::new(config, SessionId::new(random()?), random()?)
-            .map_err(|error| failed(FaultKind::Config, &error))?;
+        let patience = config.patience.saturating_add(config.attempt_timeout.saturating_mul(2));
+        let engine = Engine::new(config, SessionId::new(random()?), random()?).map_err(JoinError::Config)?;
         let shared = Arc::new(Shared::new());
         let session = Arc::new(Self {
             node: engine.node().clone(),
