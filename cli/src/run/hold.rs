@@ -49,25 +49,27 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
     let tick = (config.ttl / 50).min(Duration::from_millis(100));
     runtime()?.block_on(async {
         let mut signals = Signals::listen(&PASSED_ON)?;
-        let acquired = async {
-            let node = Node::join(config, store).await?;
-            log.info(format_args!("joined as {}", node.id()));
-            match node.claim_within(args.cell.clone(), args.wait).await {
-                Ok(cell) => Ok((node, cell)),
-                Err(error) => {
-                    node.leave().await;
-                    Err(Failure::from(error))
-                }
-            }
-        };
-        let (node, cell) = tokio::select! {
-            acquired = acquired => acquired?,
+        let node = tokio::select! {
+            joined = Node::join(config, store) => joined?,
+            // It owns nothing yet; a lease that was just created runs out.
             signal = ending(&mut signals) => return Ok(code_of(signal.as_raw())),
+        };
+        log.info(format_args!("joined as {}", node.id()));
+        let claimed = tokio::select! {
+            claimed = node.claim_within(args.cell.clone(), args.wait) => claimed.map_err(Failure::from),
+            signal = ending(&mut signals) => return Ok(leave_on(signal, node, &mut signals).await),
+        };
+        let cell = match claimed {
+            Ok(cell) => cell,
+            Err(failure) => {
+                node.leave().await;
+                return Err(failure);
+            }
         };
         log.info(format_args!("claimed {} at epoch {}", cell.id(), cell.epoch()));
         let result = Run::start(&cell, &node, plan, args).await;
         let (result, is_gone) = match result {
-            Ok(run) => run.to_the_end(&mut signals, tick, log).await,
+            Ok(run) => run.finish(&mut signals, tick, log).await,
             Err(failure) => (Err(failure), true),
         };
         // What may still run keeps the cell from being given to others before the lease has run out.
@@ -85,6 +87,15 @@ async fn ending(signals: &mut Signals) -> Signal {
             return signal;
         }
     }
+}
+
+/// Leaves, but not against a second signal.
+async fn leave_on(signal: Signal, node: Node, signals: &mut Signals) -> u8 {
+    tokio::select! {
+        () = node.leave() => {}
+        _ = ending(signals) => {}
+    }
+    code_of(signal.as_raw())
 }
 
 async fn give_back(node: Node, cell: Cell, log: Log) {
@@ -135,7 +146,7 @@ impl<'c> Run<'c> {
 
     /// Waits for the end of the command and of its group, and returns what to exit with, and whether the group
     /// is certainly gone.
-    async fn to_the_end(
+    async fn finish(
         mut self,
         signals: &mut Signals,
         tick: Duration,

@@ -1,7 +1,7 @@
 //! `tenure run`: a command that runs only while its cell is held.
 //!
 //! ```text
-//!  tenure ----- pipe: the group, the end of authority ----> watchdog (session of its own)
+//!  tenure ----------- pipe: the end of authority ----------> watchdog (session of its own)
 //!    |  \                                                        |
 //!    |   anchor: leads the process group                         |
 //!    '-- CMD, in the anchor's group <----- TERM, KILL -----------'
