@@ -33,8 +33,14 @@ fn wait_and_take_over(owner_shift: &str, other_shift: &str) {
     let stage = Stage::new(Server::SeaweedFs, "clocks");
     let mut owner = stage.agent("owner", &faked(owner_shift));
     let mut other = stage.agent("other", &faked(other_shift));
-    for (node, shift) in [(owner.node(), owner_shift), (other.node(), other_shift)] {
+    for (name, node, shift) in [("owner", owner.node(), owner_shift), ("other", other.node(), other_shift)] {
         assert_shifted(&stage, node, shift);
+        let refused = stage.count(&[&format!("{name} -> "), "RequestTimeTooSkewed"]);
+        assert_eq!(
+            refused > 0,
+            shift != "+0",
+            "{name}: the server refused {refused} requests for their time"
+        );
     }
     assert_eq!(owner.claim("c").expect("free")["epoch"], 1);
 

@@ -38,11 +38,11 @@ fn a_missing_bucket_is_a_matter_of_configuration() {
         let output = tenure(&place, &place.server.endpoint(), command, &[]);
         assert_refused(&output, 78, "config", "bucket");
     }
-    // Nobody has created it.
-    match place.list() {
-        ListReply::Failed(fault) => assert_eq!(fault.kind, FaultKind::Config, "{fault}"),
+    let fault = match place.list() {
+        ListReply::Failed(fault) => fault,
         other => panic!("the bucket is there: {other:?}"),
-    }
+    };
+    assert_eq!(fault.kind, FaultKind::Config, "{fault}");
 }
 
 #[test]
@@ -82,11 +82,12 @@ fn assert_refused(output: &Output, code: i32, kind: &str, word: &str) {
     assert!(message.to_lowercase().contains(word), "it does not say what to do: {message}");
 }
 
-/// Asserts that nothing was written below the prefix.
+/// Asserts that nothing was written below the prefix. SeaweedFS has no bucket before its first object.
 #[track_caller]
 fn assert_untouched(place: &Place) {
     match place.list() {
         ListReply::Page(page) => assert!(page.entries.is_empty(), "written: {:?}", page.entries),
+        ListReply::Failed(fault) if fault.kind == FaultKind::Config => {}
         other => panic!("{} cannot be listed: {other:?}", place.url),
     }
 }

@@ -91,6 +91,12 @@ impl Stage {
         Process::start(command, Stream::Stdout, name, &self.transcript)
     }
 
+    /// Counts the lines of a node's log, or all nodes', that contain all of these texts.
+    pub(crate) fn count(&self, texts: &[&str]) -> usize {
+        let lines = self.transcript.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|line| texts.iter().all(|text| line.contains(text))).count()
+    }
+
     /// Asserts, past all nodes, what the record says about a cell: the holder's id and the epoch.
     #[track_caller]
     pub(crate) fn assert_owner(&self, cell: &str, node: &str, epoch: u64) {
