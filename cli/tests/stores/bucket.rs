@@ -96,7 +96,9 @@ impl Place {
             ListOp { id: ListId::new(1), prefix: "".into(), after: None, timeout: Duration::from_secs(10) };
         match self.store().execute(Op::List(op)) {
             Reply::List(reply) => reply,
-            other => panic!("a listing is answered with {other:?}"),
+            reply @ (Reply::Read(_) | Reply::Remove(_) | Reply::Write(_)) => {
+                panic!("a listing is answered with {reply:?}")
+            }
         }
     }
 

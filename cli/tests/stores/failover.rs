@@ -1,6 +1,6 @@
 //! An owner is killed, or stopped for longer than its lease, and another node takes over.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;

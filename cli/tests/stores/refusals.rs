@@ -38,10 +38,8 @@ fn a_missing_bucket_is_a_matter_of_configuration() {
         let output = tenure(&place, &place.server.endpoint(), command, &[]);
         assert_refused(&output, 78, "config", "bucket");
     }
-    let fault = match place.list() {
-        ListReply::Failed(fault) => fault,
-        other => panic!("the bucket is there: {other:?}"),
-    };
+    let listed = place.list();
+    let ListReply::Failed(fault) = listed else { panic!("the bucket is there: {listed:?}") };
     assert_eq!(fault.kind, FaultKind::Config, "{fault}");
 }
 
@@ -88,6 +86,8 @@ fn assert_untouched(place: &Place) {
     match place.list() {
         ListReply::Page(page) => assert!(page.entries.is_empty(), "written: {:?}", page.entries),
         ListReply::Failed(fault) if fault.kind == FaultKind::Config => {}
-        other => panic!("{} cannot be listed: {other:?}", place.url),
+        reply @ (ListReply::Failed(_) | ListReply::Throttled { .. }) => {
+            panic!("{} cannot be listed: {reply:?}", place.url)
+        }
     }
 }
