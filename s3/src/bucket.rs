@@ -86,7 +86,7 @@ impl Bucket {
                 return Err(BucketError::new(Setting::Region, "", why));
             }
         };
-        check_region(region)?;
+        check_region(region, endpoint.is_none())?;
         let style = settings.style.unwrap_or(if endpoint.is_some() || !is_dns_label(name) {
             Style::Path
         } else {
@@ -280,8 +280,12 @@ fn check_prefix(prefix: &str) -> Result<(), BucketError> {
     Ok(())
 }
 
-fn check_region(region: &str) -> Result<(), BucketError> {
-    let legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+/// A region that becomes part of a host name has capitals no more than that: they would be folded on the way.
+fn check_region(region: &str, is_in_host: bool) -> Result<(), BucketError> {
+    let legal = |b: u8| match b {
+        b'A'..=b'Z' | b'_' => !is_in_host,
+        _ => b.is_ascii_alphanumeric() || b == b'-',
+    };
     if (1..=63).contains(&region.len()) && region.bytes().all(legal) {
         return Ok(());
     }
@@ -415,7 +419,7 @@ mod tests {
     fn a_missing_or_malformed_region_names_the_variable_or_the_form() {
         let none = Bucket::parse("s3://bkt", &settings(None, None, None)).expect_err("no region");
         assert!(none.to_string().contains("AWS_REGION"), "{none}");
-        for region in ["", "eu west", "eu/west", "a\r\nb"] {
+        for region in ["", "eu west", "eu/west", "a\r\nb", "EU-WEST-1", "eu_west_1"] {
             let error = Bucket::parse("s3://bkt", &settings(None, Some(region), None)).expect_err(region);
             assert_eq!(error.setting(), Setting::Region);
         }

@@ -18,7 +18,7 @@ use crate::xml::walk;
 pub(crate) const UNREADABLE: &str = "Unreadable";
 
 const CODE_MAX: usize = 64;
-const MESSAGE_MAX: usize = 200;
+pub(crate) const MESSAGE_MAX: usize = 200;
 const SUBJECT_MAX: usize = 300;
 
 /// The `<Error>` document of an answer; every part is empty if there is none.
@@ -172,7 +172,7 @@ fn snippet(body: &[u8]) -> String {
 }
 
 /// Returns at most `max` characters, each run of blanks and control characters one blank.
-fn printable(text: &str, max: usize) -> String {
+pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut out = String::new();
     for char in text.trim().chars().take(max) {
         if !(char.is_whitespace() || char.is_control()) {

@@ -12,7 +12,7 @@ use tenure_core::{
 };
 
 use crate::bucket::Bucket;
-use crate::explain::{ErrorBody, UNREADABLE, explain};
+use crate::explain::{ErrorBody, MESSAGE_MAX, UNREADABLE, explain, printable};
 use crate::list;
 use crate::stamp::{http_date, retry_after};
 
@@ -264,6 +264,8 @@ pub fn list_reply(about: &About<'_>, op: &ListOp, response: &Response<'_>) -> Li
             match list::parse(response.body, about.bucket, op) {
                 Ok(page) => ListReply::Page(tenure_core::Page { date: response.headers.date(), ..page }),
                 Err(why) => {
+                    // The reason quotes what the store sent.
+                    let why = printable(&why, MESSAGE_MAX);
                     let detail = format!("the listing of {} cannot be used: {why}", op.prefix);
                     ListReply::Failed(Fault::new(FaultKind::Malformed, detail))
                 }

@@ -362,6 +362,13 @@ fn bl_46_a_listing_needs_its_own_document() {
 }
 
 #[test]
+fn the_reason_why_a_listing_cannot_be_used_is_printable_and_bounded() {
+    let page = format!("<ListBucketResult><A></\u{3}{}></ListBucketResult>", "a".repeat(20_000));
+    let ListReply::Failed(why) = answer(200, "").saying(&page).list() else { panic!("failed") };
+    assert!(why.detail.len() < 400 && !why.detail.contains(char::is_control), "{why}");
+}
+
+#[test]
 fn a_fault_names_what_was_said_and_is_bounded() {
     let detail = answer(403, "AccessDenied").with("x-amz-request-id", "4442587FB7D0A2F9").read();
     let ReadReply::Failed(Fault { detail, .. }) = detail else { panic!("failed") };

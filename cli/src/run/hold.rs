@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tenure_blocking::clock;
 use tenure_core::Instant;
 use tenure_tokio::{Cell, Loss, Node};
@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use super::group::Group;
 use super::guard::{Deed, Guard};
 use super::plan::Plan;
+use super::terminal::Lent;
 use crate::args::{Global, RunArgs};
 use crate::exit::Failure;
 use crate::log::Log;
@@ -115,6 +116,8 @@ struct Run<'c> {
     group: Group,
     guard: Guard,
     child: Child,
+    /// The terminal, if the command has it.
+    lent: Option<Lent>,
     /// Why the command is being ended, if it is, and when it is killed.
     ending: Option<(String, Instant)>,
 }
@@ -123,6 +126,7 @@ impl<'c> Run<'c> {
     async fn start(cell: &'c Cell, node: &Node, plan: Plan, args: &RunArgs) -> Result<Self, Failure> {
         let mut group = Group::new()?;
         let guard = Guard::start(plan, group.id(), until(cell), START).await?;
+        let lent = Lent::to(group.id());
         let mut words = args.command.iter();
         let program = words.next().map(OsStr::new).unwrap_or_default();
         let mut command = Command::new(program);
@@ -141,7 +145,7 @@ impl<'c> Run<'c> {
             .exiting(code)
         })?;
         group.release_anchor();
-        Ok(Self { cell, plan, group, guard, child, ending: None })
+        Ok(Self { cell, plan, group, guard, child, lent, ending: None })
     }
 
     /// Waits for the end of the command and of its group, and returns what to exit with, and whether the group
@@ -153,6 +157,7 @@ impl<'c> Run<'c> {
         log: Log,
     ) -> (Result<u8, Failure>, bool) {
         let status = self.wait(signals, tick, log).await;
+        drop(self.lent.take());
         let is_gone = self.clear_group().await;
         let lost = self.ending.take();
         let result = match (lost, status) {
@@ -195,6 +200,9 @@ impl<'c> Run<'c> {
 
     /// Compares the clock with the end of authority.
     fn look(&mut self, log: Log) {
+        if self.lent.is_some() && self.is_stopped() {
+            self.group.signal(Signal::CONT);
+        }
         let left = self.cell.authority_left();
         self.guard.tell(until(self.cell));
         if let Some((_, kill_at)) = &self.ending {
@@ -205,6 +213,11 @@ impl<'c> Run<'c> {
             self.group.signal(Signal::TERM);
             self.end("expired", left, log);
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let number = self.child.id().and_then(|number| i32::try_from(number).ok());
+        number.and_then(Pid::from_raw).is_some_and(Lent::is_stopped)
     }
 
     /// Decides that the command ends, with `left` of authority to go.

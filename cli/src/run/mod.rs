@@ -16,6 +16,7 @@ mod group;
 mod guard;
 mod hold;
 mod plan;
+mod terminal;
 mod watchdog;
 
 pub(crate) use group::{anchor, this_program};

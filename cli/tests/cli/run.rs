@@ -1,9 +1,14 @@
 //! `tenure run`: the command ends before ownership does, whatever happens to whom.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::support::{Agent, DEADLINE, Dir, Process, finish, lines};
@@ -271,6 +276,39 @@ fn a_watchdog_that_somebody_kills_is_replaced() {
     while watchdog(&run.process) == first {}
     run.process.signal(Signal::KILL);
     run.is_gone();
+}
+
+#[test]
+fn the_command_has_the_terminal_while_it_runs_and_the_caller_has_it_again() {
+    let dir = Dir::new();
+    let (keyboard, name) = terminal();
+    // The shell leads a session whose terminal is the one that it opens first.
+    let script = r#"exec <"$0" >"$0" 2>"$0"; "$@"; echo code $?; read word; echo caller $word"#;
+    let inner = "read word; echo command $word; kill -TSTP $$; echo goes on";
+    let command = dir.tenure(&["run", "--cell", "c1", "--", "sh", "-c", inner]);
+    let mut shell = Command::new("setsid");
+    shell.args(["--wait", "sh", "-c", script]).arg(&name).arg(command.get_program()).args(command.get_args());
+    shell.env("TENURE_STORE", dir.url()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = Process::start(&mut shell);
+    let screen = lines(keyboard.try_clone().expect("a descriptor"));
+    let shows = |word: &str| while !screen.recv_timeout(DEADLINE).expect("it goes on").contains(word) {};
+    (&keyboard).write_all(b"one\n").expect("typed");
+    shows("command one");
+    shows("goes on");
+    shows("code 0");
+    (&keyboard).write_all(b"two\n").expect("typed");
+    shows("caller two");
+    assert_eq!(process.status().code(), Some(0));
+}
+
+/// Opens a terminal: the side of its keyboard and screen, and the name of the other side.
+fn terminal() -> (File, OsString) {
+    let keyboard =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&keyboard).expect("granted");
+    unlockpt(&keyboard).expect("unlocked");
+    let name = ptsname(&keyboard, Vec::new()).expect("a name");
+    (keyboard.into(), OsString::from_vec(name.into_bytes()))
 }
 
 /// Finds the watchdog among the children of a process, waiting for it if need be.

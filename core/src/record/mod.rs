@@ -6,6 +6,7 @@
 mod lease;
 mod owner;
 
+pub(crate) use lease::fits;
 pub use lease::{LeaseRecord, Load};
 pub use owner::{Holder, OwnerRecord};
 
@@ -32,10 +33,12 @@ impl RecordError {
     }
 }
 
-/// Parses the fields of a record. An array would do for the parser, but no other reader takes it for a record.
+/// Parses the fields of a record. An array would do for the parser, but no other reader takes it for a record;
+/// nor does the parser look whether a field that it skips is text.
 fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
+    let text = core::str::from_utf8(body).map_err(RecordError::new)?;
     match body.trim_ascii_start().first() {
-        Some(b'{') => serde_json::from_slice(body).map_err(RecordError::new),
+        Some(b'{') => serde_json::from_str(text).map_err(RecordError::new),
         Some(_) | None => Err(RecordError::new("a record is a JSON object")),
     }
 }

@@ -123,4 +123,9 @@ mod tests {
         }
         assert!(OwnerRecord::parse(br#"{"node":"x","epoch":18446744073709551615}"#).is_ok());
     }
+
+    #[test]
+    fn a_record_that_is_not_text_is_refused_even_in_a_field_that_nobody_reads() {
+        assert!(OwnerRecord::parse(b"{\"node\":\"x\",\"epoch\":1,\"zz\":\"\xff\"}").is_err());
+    }
 }

@@ -1,0 +1,29 @@
+//! Any events, in any order, at any time, with any bytes in the store's mouth: the engine acts only on evidence.
+//!
+//! The core's own tests show that `handle` is total and answers every call once. Here a witness keeps what the
+//! store has really said, and holds every command and every tenure against it.
+
+mod run;
+mod witness;
+
+use arbitrary::Unstructured;
+
+use run::Run;
+
+/// A longer input is cut.
+const STEPS_MAX: usize = 600;
+
+/// Runs the steps that the input describes.
+///
+/// # Panics
+/// If the engine panics, or does something for which there is no evidence.
+pub fn check(input: &[u8]) {
+    let mut input = Unstructured::new(input);
+    let mut run = Run::new(&mut input);
+    for _ in 0..STEPS_MAX {
+        if input.is_empty() || run.step(&mut input).is_err() {
+            break;
+        }
+    }
+    run.end();
+}
