@@ -189,6 +189,12 @@ pub(crate) struct WatchdogArgs {
     /// How many nanoseconds before the end of authority SIGKILL is due
     #[arg(long)]
     pub(crate) kill: u64,
+    /// The process group
+    #[arg(long)]
+    pub(crate) group: i32,
+    /// When authority ends, in nanoseconds of the boot-time clock, until it is told otherwise
+    #[arg(long)]
+    pub(crate) until: u64,
 }
 
 fn cell(text: &str) -> Result<CellId, String> {

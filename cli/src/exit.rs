@@ -3,6 +3,7 @@
 use core::fmt;
 
 use serde_json::{Map, Value, json};
+use tenure_blocking::OpenError;
 use tenure_core::{
     BadRecord, ClaimError, Fault, FenceCause, HeldBy, JoinError, LocateError, PeersError, ReleaseError,
     TransferError, VerifyError,
@@ -163,12 +164,20 @@ impl From<Fault> for Failure {
     }
 }
 
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::new(error.kind(), error)
+    }
+}
+
 impl From<JoinError> for Failure {
     fn from(error: JoinError) -> Self {
         let failure = Self::new(error.kind(), &error);
         match error {
             JoinError::Fenced(cause) => Self::of_cause(cause, failure),
-            _ => failure,
+            JoinError::Config(_) | JoinError::Joined | JoinError::Store(_) | JoinError::Unfit(_) | _ => {
+                failure
+            }
         }
     }
 }
@@ -182,7 +191,11 @@ impl From<ClaimError> for Failure {
             ClaimError::Fenced(cause) => Self::of_cause(*cause, failure),
             ClaimError::Held(_, by) | ClaimError::Timeout(_, Some(by)) => failure.held_by(by),
             ClaimError::Inconsistent { key, .. } => failure.with("key", key.as_str()),
-            _ => failure,
+            ClaimError::Leaving
+            | ClaimError::NotJoined
+            | ClaimError::Store(_)
+            | ClaimError::Timeout(_, None)
+            | _ => failure,
         }
     }
 }
@@ -193,7 +206,7 @@ impl From<LocateError> for Failure {
         match &error {
             LocateError::Bad(bad) => failure.bad(bad),
             LocateError::Fenced(cause) => Self::of_cause(*cause, failure),
-            _ => failure,
+            LocateError::NotJoined | LocateError::Store(_) | _ => failure,
         }
     }
 }

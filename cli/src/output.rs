@@ -47,7 +47,6 @@ impl Output {
     }
 
     /// Prints text as it is.
-    #[expect(clippy::unused_self, reason = "whoever prints has an output")]
     pub(crate) fn text(self, text: &str) -> Result<Printed, Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,22 +1,28 @@
 //! From the command line to a store and to a node's configuration.
 
 use rustix::system::uname;
-use tenure_blocking::FileStore;
+use tenure_blocking::OpenOptions;
 use tenure_core::Config;
-use tenure_tokio::Threaded;
 
 use crate::args::Global;
 use crate::exit::Failure;
 use crate::log::{Log, Logged};
 
 /// Opens the store for a command that looks and goes.
-pub(crate) fn blocking(global: &Global) -> Result<Logged<FileStore>, Failure> {
-    Ok(Logged::new(FileStore::from_url(url(global)?)?, Log::new(global)))
+pub(crate) fn blocking(global: &Global) -> Result<Logged<tenure_blocking::AnyStore>, Failure> {
+    let store = tenure_blocking::open(url(global)?, &options(global))?;
+    Ok(Logged::new(store, Log::new(global)))
 }
 
 /// Opens the store for a node.
-pub(crate) fn asynchronous(global: &Global) -> Result<Logged<Threaded<FileStore>>, Failure> {
-    Ok(Logged::new(Threaded::new(FileStore::from_url(url(global)?)?), Log::new(global)))
+pub(crate) fn asynchronous(global: &Global) -> Result<Logged<tenure_tokio::AnyStore>, Failure> {
+    let store = tenure_tokio::open(url(global)?, &options(global))?;
+    Ok(Logged::new(store, Log::new(global)))
+}
+
+fn options(global: &Global) -> OpenOptions {
+    let (endpoint, region) = (global.endpoint.clone(), global.region.clone());
+    OpenOptions { endpoint, region, ..OpenOptions::default() }
 }
 
 /// Two hosts with two default stores would be two owners, so there is no default.

@@ -8,6 +8,7 @@ use core::time::Duration;
 use crate::defects::Defect;
 use crate::id::{NodeId, SessionId};
 use crate::name::NameError;
+use crate::record::fits;
 
 /// The largest ttl a lease may have; a lease that does not say its ttl is judged with it.
 pub const TTL_MAX: Duration = Duration::from_secs(60);
@@ -107,6 +108,9 @@ impl Config {
     /// Names the inequality that fails, with its numbers.
     pub fn check(&self) -> Result<(), ConfigError> {
         NodeId::new(&self.name, SessionId::new(0)).map_err(ConfigError::Name)?;
+        if !fits(self.addr.as_deref(), &self.meta) {
+            return Err(ConfigError::Facts);
+        }
         let least =
             if self.clock.unit.is_zero() { Duration::from_millis(50) } else { Duration::from_secs(3) };
         rule("ttl", self.ttl, ">=", "the least for this store's stamps", least)?;
@@ -160,6 +164,8 @@ fn rule(
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Address and facts are too long together for a lease that others can read.
+    Facts,
     /// The node's name is not legal.
     Name(NameError),
     /// One of the protocol's inequalities does not hold.
@@ -180,6 +186,7 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Facts => f.write_str("addr and meta are too long: 16 KiB as JSON at most"),
             Self::Name(error) => write!(f, "{error}"),
             Self::Inequality { left, left_value, relation, right, right_value } => {
                 write!(f, "{left} ({left_value:?}) must be {relation} {right} ({right_value:?})")
@@ -223,6 +230,8 @@ mod tests {
         for poll in [Duration::ZERO, Duration::MAX] {
             assert!(Config { poll, ..Config::new("n") }.check().is_err(), "{poll:?}");
         }
+        let addr = Some("a".repeat(16 << 10));
+        assert!(Config { addr, ..Config::new("n") }.check().is_err());
         let clock = StoreClock { margin: Duration::MAX, ..StoreClock::HTTP };
         assert!(Config::new("n").with_clock(clock).check().is_err());
     }

@@ -72,6 +72,15 @@ impl Engine {
         })
     }
 
+    /// Takes 64 fresh random bits; a driver brings new ones before each [`Self::handle`].
+    ///
+    /// A process that was cloned with its memory, and its clocks, decides everything as its twin does. Fresh
+    /// bits are what makes the bytes of their next renewals differ, so that at most one of them finds its own
+    /// in the store and goes on. Nothing else depends on them.
+    pub fn stir(&mut self, bits: u64) {
+        self.env.stir(bits);
+    }
+
     /// Advances time to `now`, then applies one event. Total: late, repeated and unknown events are no-ops.
     pub fn handle(&mut self, now: Now, event: Event) {
         // Time never goes back, whatever the driver says.
@@ -190,7 +199,7 @@ impl Engine {
             (Call::Join, _) => self.lease.join(ticket, &mut self.env),
             (Call::Leave, _) => self.leave(ticket),
             (Call::Publish { load, meta }, _) => {
-                self.lease.publish(load, meta);
+                self.lease.publish(load, meta, &self.env);
                 self.env.done(ticket, Outcome::Published);
             }
             (Call::Claim { cell, wait }, None) => self.cells.claim(&cell, (ticket, wait), with),

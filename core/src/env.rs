@@ -34,6 +34,8 @@ pub(crate) struct Env {
     op: u64,
     /// The number of the last write begun by this session.
     seq: u64,
+    /// How many numbers the next write skips.
+    skip: u32,
     lists: BTreeMap<ListId, Target>,
     reads: BTreeMap<ReadId, Target>,
     writes: BTreeMap<AttemptId, Target>,
@@ -49,6 +51,7 @@ impl Env {
             out: VecDeque::with_capacity(16),
             op: 0,
             seq: 0,
+            skip: 0,
             lists: BTreeMap::new(),
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
@@ -63,9 +66,15 @@ impl Env {
         defects::has(self.config.defect, defect)
     }
 
+    /// Takes fresh bits, which set the next write apart from that of a clone of this session.
+    pub(crate) fn stir(&mut self, bits: u64) {
+        // Half of them: the numbers then last for billions of writes.
+        self.skip = (bits >> 32) as u32;
+    }
+
     /// Begins a write: the id that makes its bytes unique.
     pub(crate) fn write_id(&mut self) -> WriteId {
-        self.seq += 1;
+        self.seq = self.seq.wrapping_add(1).wrapping_add(core::mem::take(&mut self.skip).into());
         WriteId { node: self.node.clone(), seq: self.seq }
     }
 

@@ -89,7 +89,8 @@ pub enum Call {
     Publish {
         /// The load; nothing keeps what was published.
         load: Option<Load>,
-        /// The facts; nothing keeps what was published.
+        /// The facts; nothing keeps what was published, and so do facts of more than 16 KiB as JSON, together
+        /// with the address: a lease that is too long to be read could never be judged.
         meta: Option<BTreeMap<String, String>>,
     },
     /// Give a tenure back.

@@ -147,12 +147,12 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// The identity of one write, `<node>#<sequence>`: unique without randomness, and in every record we make.
+/// The identity of one write, `<node>#<sequence>`: unique in its session, and in every record we make.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct WriteId {
     /// The node that wrote.
     pub node: NodeId,
-    /// How many writes that session had begun, this one included.
+    /// The write's number in that session. Later writes have greater ones; some numbers are skipped at random.
     pub seq: u64,
 }
 

@@ -58,6 +58,11 @@ impl Version {
         matches!((self.modified, earlier.modified), (Some(new), Some(old)) if new < old)
     }
 
+    /// Tells whether the store's clock can judge this version, in an answer whose store clock read `date`.
+    pub(crate) fn is_stamped(&self, date: Option<StoreTime>) -> bool {
+        self.modified.is_some() && date.is_some()
+    }
+
     /// Returns how much longer the version may live, judged by an answer to a read issued at `issued`, whose
     /// store clock read `date`; zero means dead.
     pub(crate) fn remaining(

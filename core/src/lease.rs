@@ -19,7 +19,7 @@ use crate::error::{FenceCause, JoinError};
 use crate::event::{Notice, Outcome, Ticket};
 use crate::id::ETag;
 use crate::probe::{Probe, Verdict};
-use crate::record::{LeaseRecord, Load};
+use crate::record::{LeaseRecord, Load, fits};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Current, Fate, Order, Write};
@@ -86,9 +86,10 @@ impl Lease {
         }
     }
 
-    pub(crate) fn publish(&mut self, load: Option<Load>, meta: Option<BTreeMap<String, String>>) {
+    /// Takes what the next renewal carries. Facts too long for a lease that others can read leave it as it is.
+    pub(crate) fn publish(&mut self, load: Option<Load>, meta: Option<BTreeMap<String, String>>, env: &Env) {
         self.load = load.or(self.load.take());
-        if let Some(meta) = meta {
+        if let Some(meta) = meta.filter(|meta| fits(env.config.addr.as_deref(), meta)) {
             self.meta = meta;
         }
     }
@@ -138,7 +139,8 @@ impl Lease {
                 };
                 env.done(ticket, Outcome::Joined(Err(error)));
             }
-            State::Probing { ticket, .. } => {
+            State::Probing { probe, ticket } => {
+                probe.abandon(env);
                 env.done(ticket, Outcome::Joined(Err(JoinError::Fenced(cause))));
             }
             State::Fenced(earlier) => self.state = State::Fenced(earlier),

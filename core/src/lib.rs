@@ -4,13 +4,14 @@
 //!
 //! An [`Engine`] is one node's session as a value. Facts and the time go in through [`Engine::handle`], commands
 //! come out through [`Engine::poll`], and there is nothing else: no clock, no socket, no thread, no randomness
-//! beyond the seed it was given. So the same engine runs under an async runtime, in a blocking program, and in a
-//! simulator that replays a failure from a number.
+//! beyond the seed and the bits ([`Engine::stir`]) it is given. So the same engine runs under an async runtime,
+//! in a blocking program, and in a simulator that replays a failure from a number.
 //!
 //! A driver is a loop. It executes every command until the engine says [`Command::Idle`], waits for an answer or
-//! for the deadline that came with it, reads the clocks, and hands over what happened. Every request is one
-//! attempt with exactly one reply: nothing below the engine retries, follows a redirect or interprets an answer.
-//! What a driver does not know it says: a write that got no answer is [`WriteReply::Unknown`], never a failure.
+//! for the deadline that came with it, draws fresh bits, reads the clocks, and hands over what happened. Every
+//! request is one attempt with exactly one reply: nothing below the engine retries, follows a redirect or
+//! interprets an answer. What a driver does not know it says: a write that got no answer is
+//! [`WriteReply::Unknown`], never a failure.
 //!
 //! # A session, from joining to its end
 //!

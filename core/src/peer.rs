@@ -300,7 +300,9 @@ impl Peers {
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
         // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
-        let live_until = issued.after(remaining.min(TTL_MAX * 2));
+        // And silence counts from the answer that first showed a version, so that one must not come late.
+        let look_again = if version.is_stamped(trusted.date) { TTL_MAX * 2 } else { env.config.poll };
+        let live_until = issued.after(remaining.min(look_again));
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
         } else if env.has(Defect::StealUnfenced) {

@@ -113,6 +113,11 @@ impl Probe {
         Verdict::Pending
     }
 
+    /// Clears away what an unfinished probe may have left.
+    pub(crate) fn abandon(&self, env: &mut Env) {
+        env.remove(self.key.clone());
+    }
+
     pub(crate) fn on_wake(&mut self, env: &mut Env) {
         if matches!(self.step, Step::Pausing(at) if at <= env.mono()) {
             (self.key, self.step) = create(env);

@@ -76,6 +76,8 @@ pub(crate) struct Write {
     /// sent on its own.
     was_rejected: bool,
     failures: u32,
+    /// Whether anybody still wants it: if not, it is not sent again once no attempt can land.
+    pub(crate) is_wanted: bool,
     pub(crate) conflicts: u32,
     /// How often the store rejected the guard and then showed that it holds.
     pub(crate) contradictions: u32,
@@ -112,6 +114,7 @@ impl Write {
             is_unsettled: false,
             was_rejected: false,
             failures: 0,
+            is_wanted: true,
             conflicts: 0,
             contradictions: 0,
             last_fault: None,
@@ -244,7 +247,7 @@ impl Write {
             self.contradictions += 1;
         }
         let trouble = self.failures.max(self.conflicts).max(self.contradictions);
-        if trouble <= 1 {
+        if trouble <= 1 && (self.is_wanted || self.is_unsettled) {
             self.send(env);
         } else {
             self.phase = Phase::Paused(Then::Send, self.pace(trouble, env));

@@ -299,7 +299,7 @@ fn a_cancelled_claim_is_forgotten_in_every_state_without_a_write_under_way() {
                -> read r5 cells/a/own.json
         t=31   r5 failed network
         t=32   cancel t4
-        # Settling a write that was rejected: no copy of it can land.
+        # Settling a write that was rejected: once the read has shown that no copy won.
         t=40   claim c
                -> read r6 cells/c/own.json
         t=41   r6 missing

@@ -251,3 +251,66 @@ fn a_fence_answers_whoever_waits_for_a_release_or_a_transfer() {
         "#,
     );
 }
+
+#[test]
+fn a_record_stored_anew_under_another_tag_is_given_up_all_the_same() {
+    check(
+        Scenario::joined().slow().held("a"),
+        r#"
+        t=5    release a
+               -> notify ended a epoch=1
+               -> write w1 cells/a/own.json match=a.1 released epoch=1
+        t=20   w1 rejected
+               -> read r2 cells/a/own.json
+        # Still ours, byte for byte, and nobody holds it: released is what it must become.
+        t=30   r2 found e9 {"node":"me","epoch":1,"write":"me#2"}
+               -> write w3 cells/a/own.json match=e9 released epoch=1
+        t=40   w3 rejected
+               -> read r4 cells/a/own.json
+        t=50   r4 found e10 {"node":"me","epoch":1,"write":"me#2"}
+        t=999  wake
+               -> write w5 cells/a/own.json match=e10 released epoch=1
+        t=1020 w5 applied
+               -> done t1 released
+        "#,
+    );
+}
+
+#[test]
+fn an_offer_is_made_again_from_a_record_stored_anew() {
+    check(
+        Scenario::joined().slow().held("a"),
+        r#"
+        t=5    transfer a to=b.1
+               -> notify ended a epoch=1
+               -> write w1 cells/a/own.json match=a.1 node=b.1 epoch=2
+        t=20   w1 rejected
+               -> read r2 cells/a/own.json
+        t=30   r2 found e9 {"node":"me","epoch":1,"write":"me#2"}
+               -> write w3 cells/a/own.json match=e9 node=b.1 epoch=2
+        t=40   w3 applied
+               -> done t1 transferred epoch=2
+        "#,
+    );
+}
+
+#[test]
+fn a_record_whose_tag_never_stays_ends_the_callers_wait_in_time() {
+    let patience = core::time::Duration::from_secs(2);
+    let mut session = Scenario::joined().slow().held("a").with(|config| config.patience = patience).start();
+    let mut lines = session.feed("t=5 release a");
+    let mut at = 5;
+    while !lines.iter().any(|line| line.starts_with("done")) {
+        at += 10;
+        assert!(at < 5000, "the caller still waits");
+        let request = lines.iter().find(|line| line.starts_with("read") || line.starts_with("write"));
+        let id = request.and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match id.get(..1) {
+            Some("r") => session
+                .feed(&format!("t={at} {id} found e{at} {{\"node\":\"me\",\"epoch\":1,\"write\":\"me#2\"}}")),
+            Some(_) => session.feed(&format!("t={at} {id} rejected")),
+            None => session.feed(&format!("t={at} wake")),
+        };
+    }
+    assert!((2005..2015).contains(&at), "{at}");
+}

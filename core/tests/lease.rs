@@ -333,3 +333,16 @@ fn nothing_follows_a_fence() {
         "#,
     );
 }
+
+#[test]
+fn facts_that_would_make_the_lease_too_long_to_be_judged_are_not_published() {
+    let mut session = Scenario::joined().start();
+    session.feed("publish zone=a");
+    // Longer than it looks: JSON spells each of these characters with six.
+    session.feed(&format!("publish zone={}", "\u{1}".repeat(12 << 10)));
+    assert_eq!(session.feed("t=3400 wake"), ["write w1 nodes/me.json match=lease lease zone=a"]);
+    session.feed("w1 applied");
+    session.feed(&format!("publish zone={}", "b".repeat(15 << 10)));
+    session.feed("t=7000 wake");
+    assert!((15 << 10..16 << 10).contains(&session.written(2).0.len()));
+}

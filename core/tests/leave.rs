@@ -54,6 +54,7 @@ fn leaving_while_joining_ends_the_join() {
         t=0    join
                -> write w1 probe/* absent
         t=5    leave
+               -> remove d2 probe/*
                -> done t1 error fenced: this session has ended (left); join again as a new one
                -> notify fenced left
                -> done t2 left

@@ -256,21 +256,23 @@ fn a_foreign_expiry_counts_even_when_only_the_date_is_stamped() {
         t=62000 claim a
                -> read r5 cells/a/own.json
         t=62001 r5 found e9 {"node":"b","epoch":6}
+               -> read r6 nodes/b.json unless=l5
+        t=62002 r6 unchanged date=1062
                -> done t2 error held: cell a is held by b at epoch 6
         t=65000 wake
-               -> write w6 nodes/me.json match=w4 lease
-        t=65001 w6 applied
+               -> write w7 nodes/me.json match=w4 lease
+        t=65001 w7 applied
                -> notify authority until=119000
         t=87000 wake
-               -> write w7 nodes/me.json match=w6 lease
-        t=87001 w7 applied
+               -> write w8 nodes/me.json match=w7 lease
+        t=87001 w8 applied
                -> notify authority until=141000
         t=101000 claim a
-               -> read r8 cells/a/own.json
-        t=101001 r8 found e9 {"node":"b","epoch":6}
-               -> read r9 nodes/b.json unless=l5
-        t=101002 r9 unchanged date=1101
-               -> write w10 nodes/b.json match=l5 tombstone by=me
+               -> read r9 cells/a/own.json
+        t=101001 r9 found e9 {"node":"b","epoch":6}
+               -> read r10 nodes/b.json unless=l5
+        t=101002 r10 unchanged date=1101
+               -> write w11 nodes/b.json match=l5 tombstone by=me
         "#,
     );
 }

@@ -31,9 +31,9 @@ pub fn mono() -> Instant {
     Instant::from_nanos(secs.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// Reads the clock that is only published and signed; before 1970 it stays there.
+/// Reads the clock that is only published and signed; a machine whose clock lies before 1970 is at 1970.
 #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
-fn wall() -> WallTime {
+pub fn wall() -> WallTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallTime::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }

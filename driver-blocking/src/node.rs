@@ -105,7 +105,8 @@ impl Node {
         }
     }
 
-    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published.
+    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published, and so
+    /// do facts of more than 16 KiB as JSON, together with the address.
     ///
     /// Returns at once; an ended session publishes nothing.
     pub fn publish(&self, load: Option<Load>, meta: Option<BTreeMap<String, String>>) {

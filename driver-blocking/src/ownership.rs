@@ -15,6 +15,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
 use std::sync::Arc;
 
@@ -200,6 +201,7 @@ impl OwnershipStore {
         let clock = self.store.clock();
         let recent = TTL_MAX + clock.unit + clock.margin;
         let mut peers = Vec::new();
+        let mut tokens = BTreeSet::new();
         let mut after = None;
         loop {
             let page = self.list(Key::LEASES, after.clone())?;
@@ -217,14 +219,12 @@ impl OwnershipStore {
                     Err(error) => return Err(error),
                 }
             }
-            match page.next {
-                None => return Ok(peers),
-                next if next == after => {
-                    let fault = Fault::new(FaultKind::Malformed, "the listing of nodes does not go on");
-                    return Err(OwnershipError::Store(fault));
-                }
-                next => after = next,
+            let Some(next) = page.next else { return Ok(peers) };
+            if !tokens.insert(Arc::clone(&next)) {
+                let fault = Fault::new(FaultKind::Malformed, "the listing of nodes does not go on");
+                return Err(OwnershipError::Store(fault));
             }
+            after = Some(next);
         }
     }
 

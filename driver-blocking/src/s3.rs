@@ -22,7 +22,7 @@ use tenure_s3::{
     unsendable, unsent,
 };
 
-use crate::signing_clock::wall_now;
+use crate::clock;
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -80,7 +80,7 @@ impl S3Store {
             |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
         let mut guard = self.signing();
         let Signing { signer, buf } = &mut *guard;
-        let signed = signer.request(op, wall_now(), buf);
+        let signed = signer.request(op, clock::wall(), buf);
         let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
         // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
         if url.as_str() != signed.url {

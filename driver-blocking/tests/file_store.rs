@@ -341,3 +341,34 @@ fn a_read_only_directory_is_a_denial_for_writers() {
     fs::set_permissions(&cells, fs::Permissions::from_mode(0o755)).expect("ours");
     assert_eq!(found(read(&store, &cell("a"))).1, b"one");
 }
+
+/// A process that waits, or is stopped, in the middle of a write must not believe in it if meanwhile others
+/// have begun a new store at this path.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_write_that_waited_while_the_directory_was_replaced_is_not_taken_for_applied() {
+    let dir = TempDir::new();
+    let path = dir.path().join("store");
+    fs::create_dir(&path).expect("ours");
+    let store = FileStore::open(&path).expect("a store").with_durability(Durability::Process);
+    let first = applied(write(&store, &cell("a"), Guard::Absent, b"one"));
+    let names = fs::read_dir(path.join(".tenure-1")).expect("ours").map(|entry| entry.expect("ours").path());
+    let lock = names.into_iter().find(|path| path.to_string_lossy().contains("lock-")).expect("one lock");
+    let held = fs::File::open(&lock).expect("ours");
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("free");
+    let is_opened = || {
+        let fds = fs::read_dir("/proc/self/fd").expect("Linux").flatten();
+        fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|path| path == lock)).count() == 2
+    };
+    let reply = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&store, &cell("a"), Guard::Match(first), b"two"));
+        while !is_opened() {
+            std::thread::yield_now();
+        }
+        fs::rename(&path, dir.path().join("moved")).expect("ours");
+        fs::create_dir(&path).expect("ours");
+        drop(held);
+        writer.join().expect("no panic")
+    });
+    assert!(matches!(reply, WriteReply::Refused(_) | WriteReply::Unknown(_)), "{reply:?}");
+}

@@ -277,3 +277,13 @@ fn id(text: &str) -> CellId {
 fn lease(node: &Node) -> String {
     format!("nodes/{}.json", node.id())
 }
+
+#[test]
+fn bl_16_every_write_is_set_apart_from_that_of_a_cloned_process() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    let _cell = node.claim(id("c")).expect("free");
+    // The engine by itself counts 1, 2, 3: so would its clone.
+    let body = store.body("cells/c/own.json").expect("claimed");
+    assert!(!body.contains("#2\""), "{body}");
+}

@@ -13,8 +13,8 @@ use tenure_blocking::ownership::{
 };
 use tenure_blocking::{FileStore, Store};
 use tenure_core::{
-    BadRecord, CellId, Epoch, Fault, FaultKind, Key, LeaseRecord, ListReply, NodeId, Op, ReadReply, Reply,
-    StoreTime, WriteReply,
+    BadRecord, CellId, Epoch, Fault, FaultKind, Key, LeaseRecord, ListReply, NodeId, Op, Page, ReadReply,
+    Reply, StoreTime, WriteReply,
 };
 
 /// What happens to one request.
@@ -336,4 +336,18 @@ fn a_node_id_used_again_after_a_restart_still_writes_other_bytes() {
     assert_eq!(restarted.cas_owner(&cell(), CasGuard::Absent, epoch(1)), Ok(CasOutcome::Rejected));
     let sent = bench.sent();
     assert_ne!(sent[0], sent[1]);
+}
+
+#[test]
+fn bl_46_a_listing_that_goes_round_in_circles_is_an_error() {
+    struct Circle;
+    impl Store for Circle {
+        fn execute(&self, op: Op) -> Reply {
+            let Op::List(op) = op else { panic!("only lists are asked for") };
+            let next = if op.after.as_deref() == Some("a") { "b" } else { "a" };
+            Reply::List(ListReply::Page(Page { next: Some(next.into()), ..Page::default() }))
+        }
+    }
+    let ownership = OwnershipStore::new(Arc::new(Circle), node("a.1"));
+    assert!(matches!(ownership.read_capacity_peers(), Err(OwnershipError::Store(_))));
 }

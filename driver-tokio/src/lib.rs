@@ -1,20 +1,45 @@
 //! Async nodes, cells and stores on tokio.
+//!
+//! A [`Node`] joins a fleet over a [`Store`] and claims [`Cell`]s; both are handles of a session whose engine
+//! runs on a thread and a runtime of its own, so an application that blocks its executor loses no lease. The
+//! blocking twin, with the same names, is `tenure-blocking`; every decision is made in `tenure-core`.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenure_tokio::{CellId, Config, Node, OpenOptions, open};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = std::env::temp_dir().join(format!("tenure-tokio-doc-{}", std::process::id()));
+//! # std::fs::create_dir(&dir)?;
+//! # let url = format!("file://{}", dir.display());
+//! let store = open(&url, &OpenOptions::default())?; // s3://bucket/prefix or file:///directory
+//! let node = Node::join(Config::new("web-1"), store).await?;
+//! let cell = node.claim_within(CellId::new("orders:42")?, Duration::from_secs(30)).await?;
+//! println!("owner at epoch {}", cell.epoch()); // a fencing token for everything downstream
+//! assert!(cell.is_held()); // a local check, no request
+//! cell.verify().await?; // the store's word, before the work is acknowledged
+//! cell.release().await?;
+//! node.leave().await;
+//! # std::fs::remove_dir_all(&dir)?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod cell;
 mod driver;
 mod node;
+mod open;
 mod s3;
-mod signing_clock;
 mod store;
 mod threaded;
 
 pub use cell::Cell;
 pub use node::Node;
-pub use store::Store;
-pub use threaded::Threaded;
-
+pub use open::{AnyStore, open};
 pub use s3::S3Store;
-pub use tenure_blocking::Loss;
+pub use store::Store;
+pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions};
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
@@ -22,3 +47,4 @@ pub use tenure_core::{
     Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
+pub use threaded::Threaded;

@@ -49,6 +49,10 @@ pub struct Faults {
     pub short_pause: Rate,
     /// A process stands still for up to two and a half ttl.
     pub long_pause: Rate,
+    /// A process stands still as soon as it has learned that its lease is renewed.
+    pub stall: Rate,
+    /// The same, if the renewal took long: what made it slow goes on.
+    pub stall_when_slow: Rate,
     /// A process dies with its requests in flight.
     pub crash: Rate,
     /// A wall clock jumps by up to hours.

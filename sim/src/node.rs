@@ -17,6 +17,8 @@ pub struct Session {
     pub(crate) machine: usize,
     pub(crate) engine: Engine,
     pub(crate) lease_key: Key,
+    /// When it began to write its lease, until it has learned that this is done.
+    pub(crate) renews_since: Option<Moment>,
     pub(crate) client: Client,
     pub(crate) is_running: bool,
 }

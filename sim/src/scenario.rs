@@ -107,6 +107,13 @@ impl Scenario {
             | Family::Silent => config.clock.margin * choices.number(2) as u32,
         };
         let most_drift = config.drift_permille * 1000;
+        let latencies: &[u32] = match family {
+            // A taker must be quick to be too early.
+            Family::Edge | Family::Silent => &[1000, 200],
+            Family::Common | Family::Late | Family::LeasesRemoved | Family::RecordsRemoved => {
+                &[200, 50, 1000, 20]
+            }
+        };
         let mut world = Self {
             machines: 2 + choices.number(3),
             cells: 1 + choices.number(3),
@@ -116,7 +123,7 @@ impl Scenario {
             drift_ppm: if choices.number(4) == 0 { 0 } else { most_drift },
             wall_off: choices.one_of(&[Duration::ZERO, ttl, Duration::from_secs(7200)]),
             // Once the world is calm, a round trip must fit into an attempt.
-            latency: (ttl / choices.one_of(&[200, 50, 1000, 20])).min(config.attempt_timeout / 3),
+            latency: (ttl / choices.one_of(latencies)).min(config.attempt_timeout / 3),
             pace: ttl / choices.one_of(&[4, 8, 2]),
             storm: ttl * choices.one_of(&[5, 8, 12]),
             faults: Faults::default(),
@@ -148,7 +155,9 @@ fn numbers(family: Family, choices: &mut impl Choices) -> (Config, Stamping) {
     if choices.number(2) == 1 {
         config.addr = Some("10.0.0.1:70".into());
     }
-    config.drift_permille = choices.one_of(&[10, 0, 50, 100]);
+    // Drift allowed for but not had is spare time too.
+    let drifts: &[u32] = if family == Family::Silent { &[0, 10] } else { &[10, 0, 50, 100] };
+    config.drift_permille = choices.one_of(drifts);
     // Half the worlds have no spare time for the application to stop: the rule itself must carry G2.
     if matches!(family, Family::Edge | Family::Silent) || choices.number(2) == 1 {
         config.margin_hold = ttl * config.drift_permille / 1000;
@@ -214,12 +223,14 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
                 // Nothing else disturbs the aim.
                 faults = Faults { every: ttl / 4, ..Faults::default() };
             }
-            faults.long_pause = Rate::percent(25);
-            faults.slow = Rate::percent(25);
-            faults.dated_late = Rate::percent(20);
+            faults.long_pause = Rate::percent(choices.one_of(&[5, 25]));
+            faults.stall = Rate::percent(choices.one_of(&[0, 3, 10]));
+            faults.stall_when_slow = Rate::percent(choices.one_of(&[0, 50]));
+            faults.slow = Rate::percent(choices.one_of(&[10, 25]));
+            faults.dated_late = Rate::percent(choices.one_of(&[0, 20, 40]));
             faults.slowness = ttl / 7;
-            faults.lands_late = Rate::percent(15);
-            faults.lateness = ttl / 4;
+            faults.lands_late = Rate::percent(choices.one_of(&[0, 10, 30]));
+            faults.lateness = ttl / 6;
         }
         Family::Late => {
             faults.lands_late = Rate::percent(20);

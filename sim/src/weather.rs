@@ -56,8 +56,7 @@ impl<C: Choices> World<'_, C> {
             return self.crash(session, dead_for);
         }
         if self.choices.happens(self.scenario.faults.long_pause) {
-            let pause = self.choices.between(ttl / 2, ttl * 5 / 2);
-            return self.pause(session, pause);
+            return self.pause_long(session);
         }
         if self.choices.happens(self.scenario.faults.short_pause) {
             let pause = self.choices.between(Duration::ZERO, ttl / 3);
@@ -107,6 +106,25 @@ impl<C: Choices> World<'_, C> {
         self.machines[machine].clear();
         self.queue.plan(self.at.after(dead_for), Occasion::Start { machine });
         self.emit(Some(session), &Step::Crashed)
+    }
+
+    /// Lets a process that has just renewed its lease stand still, perhaps.
+    pub(crate) fn stall(&mut self, session: usize) -> Result<(), Violation> {
+        let took = self.sessions[session].renews_since.take().map(|since| self.at.since(since));
+        let is_slow = took.is_some_and(|took| took > self.scenario.config.ttl / 16);
+        let faults = &self.scenario.faults;
+        let rate = if is_slow { faults.stall_when_slow } else { faults.stall };
+        if self.choices.happens(rate) { self.pause_long(session) } else { Ok(()) }
+    }
+
+    /// Lets a process stand still until just before its authority ends, or for longer.
+    fn pause_long(&mut self, session: usize) -> Result<(), Violation> {
+        let ttl = self.scenario.config.ttl;
+        let pause = match self.choices.number(2) {
+            0 => self.choices.between(ttl / 2, ttl),
+            _ => self.choices.between(ttl, ttl * 5 / 2),
+        };
+        self.pause(session, pause)
     }
 
     fn pause(&mut self, session: usize, pause: Duration) -> Result<(), Violation> {

@@ -42,6 +42,11 @@ impl<C: Choices> World<'_, C> {
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;
         let fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        if let Op::Write(write) = &op
+            && write.key == self.sessions[session].lease_key
+        {
+            self.sessions[session].renews_since.get_or_insert(self.at);
+        }
         let flight = self.flights.len();
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &fate.service {
             // It never leaves the machine: nothing on the way can lose it.

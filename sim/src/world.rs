@@ -192,7 +192,14 @@ impl<'c, C: Choices> World<'c, C> {
             .expect("the configuration was checked when the world began");
         let client = Client::new(self.cells.len());
         let lease_key = Key::lease(engine.node());
-        self.sessions.push(Session { machine, engine, lease_key, client, is_running: true });
+        self.sessions.push(Session {
+            machine,
+            engine,
+            lease_key,
+            renews_since: None,
+            client,
+            is_running: true,
+        });
         self.machines[machine].session = Some(number);
         self.emit(Some(number), &Step::Started)?;
         self.tick(number)
@@ -321,7 +328,8 @@ impl<'c, C: Choices> World<'c, C> {
 
     fn noticed(&mut self, session: usize, notice: &Notice) -> Result<(), Violation> {
         self.sessions[session].client.on_notice(notice, &self.cells);
-        self.emit(Some(session), &Step::Noticed(notice))
+        self.emit(Some(session), &Step::Noticed(notice))?;
+        if matches!(notice, Notice::Authority { .. }) { self.stall(session) } else { Ok(()) }
     }
 
     /// Tells everybody who watches about a step.

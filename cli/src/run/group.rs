@@ -90,7 +90,7 @@ pub(crate) fn anchor() -> Result<u8, Failure> {
 pub(super) fn signal_group(group: Pid, signal: Signal) {
     // It fails only when nothing is there that the signal could reach.
     let _ = kill_process_group(group, signal);
-    if signal == Signal::TERM {
+    if [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM].contains(&signal) {
         let _ = kill_process_group(group, Signal::CONT);
     }
 }

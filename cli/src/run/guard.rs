@@ -33,7 +33,7 @@ pub(super) enum Deed {
 }
 
 impl Guard {
-    /// Starts a watchdog and waits until it watches over the group, for each of two steps at most for `limit`.
+    /// Starts a watchdog over the group, and waits at most for `limit` until it is out of the way of signals.
     pub(super) async fn start(
         plan: Plan,
         group: Pid,
@@ -45,6 +45,12 @@ impl Guard {
         };
         let mut command = this_program()?;
         command.args(["__watchdog", "--term", &nanos(plan.term), "--kill", &nanos(plan.kill)]);
+        command.args([
+            "--group",
+            &group.as_raw_nonzero().to_string(),
+            "--until",
+            &until.as_nanos().to_string(),
+        ]);
         let mut process = Self::spawn(&mut command).map_err(|error| failed(error.to_string()))?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(failed("it has no pipes".to_owned()));
@@ -53,11 +59,8 @@ impl Guard {
         let words =
             pipe::Receiver::from_owned_fd(stdout.into()).map_err(|error| failed(error.to_string()))?;
         let words = BufReader::new(words).lines();
-        let mut guard = Self { process, feed, words, until: Instant::default() };
+        let mut guard = Self { process, feed, words, until };
         guard.expect("ready", limit).await.map_err(failed)?;
-        guard.tell(until);
-        guard.write(&format!("group {}\n", group.as_raw_nonzero()));
-        guard.expect("armed", limit).await.map_err(failed)?;
         Ok(guard)
     }
 
@@ -82,7 +85,6 @@ impl Guard {
         self.write("end\n");
     }
 
-    #[expect(clippy::zombie_processes, reason = "dropping the guard reaps it")]
     fn spawn(command: &mut Command) -> std::io::Result<Child> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     }

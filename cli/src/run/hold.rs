@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tenure_blocking::clock;
 use tenure_core::Instant;
 use tenure_tokio::{Cell, Loss, Node};
@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use super::group::Group;
 use super::guard::{Deed, Guard};
 use super::plan::Plan;
+use super::terminal::Lent;
 use crate::args::{Global, RunArgs};
 use crate::exit::Failure;
 use crate::log::Log;
@@ -49,25 +50,27 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
     let tick = (config.ttl / 50).min(Duration::from_millis(100));
     runtime()?.block_on(async {
         let mut signals = Signals::listen(&PASSED_ON)?;
-        let acquired = async {
-            let node = Node::join(config, store).await?;
-            log.info(format_args!("joined as {}", node.id()));
-            match node.claim_within(args.cell.clone(), args.wait).await {
-                Ok(cell) => Ok((node, cell)),
-                Err(error) => {
-                    node.leave().await;
-                    Err(Failure::from(error))
-                }
-            }
-        };
-        let (node, cell) = tokio::select! {
-            acquired = acquired => acquired?,
+        let node = tokio::select! {
+            joined = Node::join(config, store) => joined?,
+            // It owns nothing yet; a lease that was just created runs out.
             signal = ending(&mut signals) => return Ok(code_of(signal.as_raw())),
+        };
+        log.info(format_args!("joined as {}", node.id()));
+        let claimed = tokio::select! {
+            claimed = node.claim_within(args.cell.clone(), args.wait) => claimed.map_err(Failure::from),
+            signal = ending(&mut signals) => return Ok(leave_on(signal, node, &mut signals).await),
+        };
+        let cell = match claimed {
+            Ok(cell) => cell,
+            Err(failure) => {
+                node.leave().await;
+                return Err(failure);
+            }
         };
         log.info(format_args!("claimed {} at epoch {}", cell.id(), cell.epoch()));
         let result = Run::start(&cell, &node, plan, args).await;
         let (result, is_gone) = match result {
-            Ok(run) => run.to_the_end(&mut signals, tick, log).await,
+            Ok(run) => run.finish(&mut signals, tick, log).await,
             Err(failure) => (Err(failure), true),
         };
         // What may still run keeps the cell from being given to others before the lease has run out.
@@ -87,6 +90,15 @@ async fn ending(signals: &mut Signals) -> Signal {
     }
 }
 
+/// Leaves, but not against a second signal.
+async fn leave_on(signal: Signal, node: Node, signals: &mut Signals) -> u8 {
+    tokio::select! {
+        () = node.leave() => {}
+        _ = ending(signals) => {}
+    }
+    code_of(signal.as_raw())
+}
+
 async fn give_back(node: Node, cell: Cell, log: Log) {
     let (id, epoch) = (cell.id().clone(), cell.epoch());
     match cell.release().await {
@@ -104,6 +116,8 @@ struct Run<'c> {
     group: Group,
     guard: Guard,
     child: Child,
+    /// The terminal, if the command has it.
+    lent: Option<Lent>,
     /// Why the command is being ended, if it is, and when it is killed.
     ending: Option<(String, Instant)>,
 }
@@ -112,6 +126,7 @@ impl<'c> Run<'c> {
     async fn start(cell: &'c Cell, node: &Node, plan: Plan, args: &RunArgs) -> Result<Self, Failure> {
         let mut group = Group::new()?;
         let guard = Guard::start(plan, group.id(), until(cell), START).await?;
+        let lent = Lent::to(group.id());
         let mut words = args.command.iter();
         let program = words.next().map(OsStr::new).unwrap_or_default();
         let mut command = Command::new(program);
@@ -130,18 +145,19 @@ impl<'c> Run<'c> {
             .exiting(code)
         })?;
         group.release_anchor();
-        Ok(Self { cell, plan, group, guard, child, ending: None })
+        Ok(Self { cell, plan, group, guard, child, lent, ending: None })
     }
 
     /// Waits for the end of the command and of its group, and returns what to exit with, and whether the group
     /// is certainly gone.
-    async fn to_the_end(
+    async fn finish(
         mut self,
         signals: &mut Signals,
         tick: Duration,
         log: Log,
     ) -> (Result<u8, Failure>, bool) {
         let status = self.wait(signals, tick, log).await;
+        drop(self.lent.take());
         let is_gone = self.clear_group().await;
         let lost = self.ending.take();
         let result = match (lost, status) {
@@ -184,6 +200,9 @@ impl<'c> Run<'c> {
 
     /// Compares the clock with the end of authority.
     fn look(&mut self, log: Log) {
+        if self.lent.is_some() && self.is_stopped() {
+            self.group.signal(Signal::CONT);
+        }
         let left = self.cell.authority_left();
         self.guard.tell(until(self.cell));
         if let Some((_, kill_at)) = &self.ending {
@@ -194,6 +213,11 @@ impl<'c> Run<'c> {
             self.group.signal(Signal::TERM);
             self.end("expired", left, log);
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let number = self.child.id().and_then(|number| i32::try_from(number).ok());
+        number.and_then(Pid::from_raw).is_some_and(Lent::is_stopped)
     }
 
     /// Decides that the command ends, with `left` of authority to go.

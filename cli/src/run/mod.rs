@@ -1,7 +1,7 @@
 //! `tenure run`: a command that runs only while its cell is held.
 //!
 //! ```text
-//!  tenure ----- pipe: the group, the end of authority ----> watchdog (session of its own)
+//!  tenure ----------- pipe: the end of authority ----------> watchdog (session of its own)
 //!    |  \                                                        |
 //!    |   anchor: leads the process group                         |
 //!    '-- CMD, in the anchor's group <----- TERM, KILL -----------'
@@ -16,6 +16,7 @@ mod group;
 mod guard;
 mod hold;
 mod plan;
+mod terminal;
 mod watchdog;
 
 pub(crate) use group::{anchor, this_program};

@@ -1,8 +1,9 @@
 //! The watchdog: ends a process group when its `tenure` no longer can.
 //!
-//! It reads `group N`, `until N` (the end of authority in nanoseconds of the boot-time clock) and `end` from
-//! standard input, and writes `ready`, `armed` and `term` to standard output. Once it has sent SIGTERM the end
-//! is decided: later news does not change it, so that the command is not told to end and then left to run.
+//! It knows the group and the end of authority from its start, so there is no instant at which it runs and does
+//! not watch. It reads `until N` (a new end of authority, in nanoseconds of the boot-time clock) and `end` from
+//! standard input, and writes `ready` and `term` to standard output. Once it has sent SIGTERM the end is
+//! decided: later news does not change it, so that the command is not told to end and then left to run.
 
 use core::time::Duration;
 use std::io::{self, Write};
@@ -27,7 +28,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 struct Watch {
     term: Duration,
     kill: Duration,
-    group: Option<Pid>,
+    group: Pid,
     until: Instant,
     is_termed: bool,
 }
@@ -46,11 +47,15 @@ enum News {
 pub(crate) fn watchdog(args: &WatchdogArgs) -> Result<u8, Failure> {
     // A session of its own: no signal of a terminal ends it. It cannot fail in a process that leads no group.
     let _ = setsid();
+    // Group 1 would mean every process there is.
+    let group = Pid::from_raw(args.group).filter(|_| args.group > 1);
+    let group =
+        group.ok_or_else(|| Failure::usage(format_args!("{} is no process group of run", args.group)))?;
     let mut watch = Watch {
         term: Duration::from_nanos(args.term),
         kill: Duration::from_nanos(args.kill),
-        group: None,
-        until: Instant::from_nanos(u64::MAX),
+        group,
+        until: Instant::from_nanos(args.until),
         is_termed: false,
     };
     say("ready");
@@ -71,15 +76,14 @@ pub(crate) fn watchdog(args: &WatchdogArgs) -> Result<u8, Failure> {
 impl Watch {
     /// Does what is due, and returns how long nothing more is.
     fn act(&mut self) -> Duration {
-        let Some(group) = self.group else { return LOOK };
         let left = self.until.since(clock::mono());
         if left <= self.term && !self.is_termed {
             self.is_termed = true;
-            signal_group(group, Signal::TERM);
+            signal_group(self.group, Signal::TERM);
             say("term");
         }
         if left <= self.kill {
-            signal_group(group, Signal::KILL);
+            signal_group(self.group, Signal::KILL);
             return AGAIN;
         }
         let due = if self.is_termed { self.kill } else { self.term };
@@ -115,10 +119,6 @@ impl Watch {
     /// Takes one line; true if it is the last.
     fn take(&mut self, line: &str) -> bool {
         match line.trim().split_once(' ') {
-            Some(("group", number)) => {
-                self.group = number.parse().ok().and_then(Pid::from_raw);
-                say("armed");
-            }
             Some(("until", nanos)) => {
                 if let Ok(nanos) = nanos.parse()
                     && !self.is_termed
@@ -134,13 +134,12 @@ impl Watch {
 
     /// Ends the group at once, and makes sure of it for a while.
     fn end_group(&self) {
-        let Some(group) = self.group else { return };
         let limit = clock::mono().after(Duration::from_secs(1));
-        signal_group(group, Signal::KILL);
-        while !is_gone(group) && clock::mono() < limit {
+        signal_group(self.group, Signal::KILL);
+        while !is_gone(self.group) && clock::mono() < limit {
             // There is nothing to wait for but time: these are not our children.
             std::thread::park_timeout(AGAIN);
-            signal_group(group, Signal::KILL);
+            signal_group(self.group, Signal::KILL);
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::env::Env;
 use crate::error::{FenceCause, ReleaseError, TransferError};
 use crate::event::{Outcome, Ticket};
 use crate::id::{ETag, Epoch, NodeId};
-use crate::record::OwnerRecord;
-use crate::store::{AttemptId, Fault, Guard, Key, ReadId, ReadReply, WriteReply};
+use crate::record::{Holder, OwnerRecord};
+use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Current, Fate, Order, Write};
 
@@ -131,17 +131,15 @@ impl Giving {
 
     pub(super) fn on_wake(&mut self, ctx: &mut Ctx<'_>) {
         match &mut self.step {
-            Step::Pausing(at) if *at <= ctx.env.mono() => {
-                self.kind = Kind::Release;
-                self.step = Step::Writing(send(self.epoch, &self.etag, Kind::Release, None, ctx));
-            }
+            Step::Pausing(at) if *at <= ctx.env.mono() => self.send_again(ctx),
             Step::Writing(write) => write.on_wake(ctx.env),
             Step::Pausing(_) => {}
         }
-        if ctx.env.mono() >= self.give_up
-            && let Step::Writing(write) = &self.step
-        {
-            let fault = write.fault();
+        if ctx.env.mono() >= self.give_up {
+            let fault = match &self.step {
+                Step::Writing(write) => write.fault(),
+                Step::Pausing(_) => Fault::new(FaultKind::Unavailable, Key::owner(ctx.id).as_str()),
+            };
             self.tell(&fault, ctx);
         }
     }
@@ -189,6 +187,17 @@ impl Giving {
                 }
                 true
             }
+            Fate::Lost(Current::Version { etag, body }) if self.is_named_by(&body, ctx) => {
+                // The version we held, stored anew by another hand and so under another tag: a bucket that is
+                // encrypted afresh, say. What was sent can never land; the cell is given up from here.
+                self.etag = etag;
+                self.failures += 1;
+                match self.failures {
+                    1 => self.send_again(ctx),
+                    failures => self.step = Step::Pausing(ctx.env.backoff(failures)),
+                }
+                false
+            }
             Fate::Lost(current) => {
                 let mut has_arrived = false;
                 if let Current::Version { body, .. } = &current
@@ -214,12 +223,24 @@ impl Giving {
             Fate::Pending => false,
             Fate::Refused(fault) => {
                 self.tell(&fault, ctx);
+                // Nobody waits for a transfer any more, so the cell is simply free.
+                (self.kind, self.to) = (Kind::Release, None);
                 self.failures += 1;
                 let at = ctx.env.backoff(self.failures).max(ctx.env.mono().after(Duration::from_secs(1)));
                 self.step = Step::Pausing(at);
                 false
             }
         }
+    }
+
+    /// Tells whether a record still names the tenure that ended here.
+    fn is_named_by(&self, body: &[u8], ctx: &Ctx<'_>) -> bool {
+        OwnerRecord::parse(body)
+            .is_ok_and(|record| record.epoch == self.epoch && record.holder() == Holder::Node(&ctx.env.node))
+    }
+
+    fn send_again(&mut self, ctx: &mut Ctx<'_>) {
+        self.step = Step::Writing(send(self.epoch, &self.etag, self.kind, self.to.as_ref(), ctx));
     }
 
     /// Tells the callers that it is not confirmed; the giving goes on without them.

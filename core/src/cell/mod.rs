@@ -307,6 +307,7 @@ impl Cell {
     fn on_read(&mut self, id: ReadId, reply: ReadReply, ctx: &mut Ctx<'_>) {
         match &mut self.state {
             State::Claiming { write, .. } => {
+                write.is_wanted = !self.wants.is_empty();
                 let fate = write.on_read(id, reply, ctx.env);
                 self.settle_claim(fate, ctx);
             }

@@ -4,6 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::{BadRecord, FenceCause, HeldBy};
+use crate::config::ConfigError;
 use crate::id::CellId;
 use crate::store::{Fault, Key};
 
@@ -11,6 +12,8 @@ use crate::store::{Fault, Key};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum JoinError {
+    /// The configuration breaks one of the protocol's rules.
+    Config(ConfigError),
     /// This session has joined already, or is about to; a fenced session joins again as a new one.
     Joined,
     /// The session ended before the lease was held.
@@ -134,6 +137,7 @@ impl JoinError {
     /// Returns the stable word for programs.
     pub const fn kind(&self) -> &'static str {
         match self {
+            Self::Config(_) => "config",
             Self::Fenced(_) => "fenced",
             Self::Joined => "usage",
             Self::Store(fault) => fault.kind_str(),
@@ -145,6 +149,7 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Config(error) => write!(f, "cannot join: {error}"),
             Self::Fenced(cause) => fenced(f, *cause),
             Self::Joined => f.write_str("this session has joined already"),
             Self::Store(fault) => write!(f, "cannot join: {fault}"),

@@ -98,6 +98,15 @@ struct WireOut<'a> {
     fenced_by: Option<&'a str>,
 }
 
+/// How long the facts in a lease may be, as JSON. Readers take no record beyond 64 KiB, and one that cannot be
+/// read can never be judged.
+const FACTS_MAX: usize = 16 << 10;
+
+/// Tells whether these facts leave a lease, and the tombstone that keeps them, short enough to be read.
+pub(crate) fn fits(addr: Option<&str>, meta: &BTreeMap<String, String>) -> bool {
+    serde_json::to_vec(&(addr, meta)).is_ok_and(|text| text.len() <= FACTS_MAX)
+}
+
 impl LeaseRecord {
     /// Parses the record's bytes.
     ///
@@ -141,7 +150,8 @@ impl LeaseRecord {
             addr: self.addr.as_deref().filter(|addr| !addr.is_empty()).unwrap_or("-"),
             peer_protocol: 1,
             ownership_index_generation: session,
-            ttl_ms: self.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            // Rounded up: the holder counts the fraction, so whoever judges it must, too.
+            ttl_ms: self.ttl.map(|ttl| u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)),
             write: self.write.as_ref().map(ToString::to_string),
             load: self.load.as_ref(),
             meta: &self.meta,
@@ -197,6 +207,7 @@ mod tests {
     use super::LeaseRecord;
     use crate::id::{NodeId, WriteId};
     use alloc::string::String;
+    use core::time::Duration;
 
     const OURS: &str = concat!(
         r#"{"node":"web-1.9f3c2a7b1d04e5f6","expires_ms":1764400010000,"addr":"-","peer_protocol":1,"#,
@@ -245,6 +256,15 @@ mod tests {
     fn a_placeholder_is_never_a_tombstone() {
         let (node, by, write) = ids();
         assert!(!LeaseRecord::placeholder(&node, &by, write, 0).is_tombstone());
+    }
+
+    #[test]
+    fn a_ttl_with_a_fraction_of_a_millisecond_is_judged_no_shorter_than_it_is_held() {
+        let (node, by, write) = ids();
+        let ttl = Some(Duration::from_micros(50_900));
+        let record = LeaseRecord { ttl, ..LeaseRecord::placeholder(&node, &by, write, 0) };
+        let read = LeaseRecord::parse(&record.to_bytes()).expect("ours");
+        assert_eq!(read.ttl, Some(Duration::from_millis(51)));
     }
 
     #[test]

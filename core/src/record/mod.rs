@@ -6,6 +6,7 @@
 mod lease;
 mod owner;
 
+pub(crate) use lease::fits;
 pub use lease::{LeaseRecord, Load};
 pub use owner::{Holder, OwnerRecord};
 

@@ -109,6 +109,9 @@ impl FileStore {
                 WriteReply::Unknown(fault(errno, "force to disk the directory of", self.tree.shown(key)))
             })?;
         }
+        // Whoever waited for the lock, or was stopped, may have written into a directory that had been moved
+        // away meanwhile, while others have begun a new store in its place.
+        self.tree.check().map_err(WriteReply::Unknown)?;
         Ok(etag)
     }
 

@@ -22,6 +22,8 @@ const SWAPS: u32 = 6;
 const READS: u32 = 3;
 /// The least time to leave a throttling store alone.
 const THROTTLE_MIN: Duration = Duration::from_secs(1);
+/// The longest, whatever it asks for: the caller's thread is waiting.
+const THROTTLE_MAX: Duration = Duration::from_secs(60);
 const DELAY: Duration = Duration::from_millis(50);
 
 /// What a read has shown about a swap.
@@ -55,7 +57,7 @@ impl OwnershipStore {
                 WriteReply::Rejected => rejections += 1,
                 WriteReply::Throttled { after } => {
                     last = Fault::new(FaultKind::Throttled, "the writes were put off each time");
-                    pause(after.unwrap_or_default().max(THROTTLE_MIN));
+                    pause(rest(after));
                     continue;
                 }
                 WriteReply::Unknown(fault) => {
@@ -172,9 +174,27 @@ fn is_passing(fault: &Fault) -> bool {
 
 fn throttled(after: Option<Duration>) -> (Fault, Duration) {
     let fault = Fault::new(FaultKind::Throttled, "the reads were put off each time");
-    (fault, after.unwrap_or_default().max(THROTTLE_MIN))
+    (fault, rest(after))
+}
+
+/// Returns how long to leave a throttling store alone that asks for `after`.
+fn rest(after: Option<Duration>) -> Duration {
+    after.unwrap_or_default().clamp(THROTTLE_MIN, THROTTLE_MAX)
 }
 
 fn wrong_kind() -> Fault {
     Fault::new(FaultKind::Malformed, "the answer was not one to the question")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rest;
+    use core::time::Duration;
+
+    #[test]
+    fn a_throttling_store_is_left_alone_for_a_second_to_a_minute() {
+        for (after, secs) in [(None, 1), (Some(7), 7), (Some(u64::from(u32::MAX)), 60)] {
+            assert_eq!(rest(after.map(Duration::from_secs)), Duration::from_secs(secs));
+        }
+    }
 }

@@ -70,7 +70,7 @@ impl<T: Copy> Latch<T> {
         Listen { latch: self, key: None }
     }
 
-    // No code that can panic runs under the lock, so a poisoned one is as good as any.
+    // No code that can panic or is not ours runs under the lock, so a poisoned one is as good as any.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,8 +95,9 @@ impl<T: Copy> Future for Listen<'_, T> {
             state.next += 1;
             state.next
         });
-        state.wakers.insert(key, context.waker().clone());
+        let replaced = state.wakers.insert(key, context.waker().clone());
         drop(state);
+        drop(replaced);
         self.key = Some(key);
         Poll::Pending
     }
@@ -105,7 +106,8 @@ impl<T: Copy> Future for Listen<'_, T> {
 impl<T: Copy> Drop for Listen<'_, T> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            self.latch.lock().wakers.remove(&key);
+            let waker = self.latch.lock().wakers.remove(&key);
+            drop(waker);
         }
     }
 }
@@ -117,6 +119,8 @@ mod tests {
     use core::pin::pin;
     use core::task::{Context, Poll, Waker};
     use core::time::Duration;
+    use std::sync::Arc;
+    use std::task::Wake;
     use std::thread;
 
     #[test]
@@ -137,6 +141,30 @@ mod tests {
             waiting.join().expect("no panic")
         });
         assert_eq!(value, 7);
+    }
+
+    /// A waker whose end asks the latch, as that of a task may in which another listener is dropped.
+    struct Nosy(Arc<Latch<i32>>);
+
+    impl Wake for Nosy {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Nosy {
+        fn drop(&mut self) {
+            assert!(self.0.state.try_lock().is_ok(), "a waker was dropped under the lock");
+        }
+    }
+
+    #[test]
+    fn no_waker_is_dropped_under_the_lock() {
+        let latch = Arc::new(Latch::new());
+        let mut listen = Box::pin(latch.listen());
+        for _ in 0..2 {
+            let waker = Waker::from(Arc::new(Nosy(Arc::clone(&latch))));
+            assert_eq!(listen.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Pending);
+        }
+        drop(listen);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use held::{Held, Loss};
 pub use latch::{Latch, Listen};
 pub use pump::{Io, Pump};
 
-use crate::entropy;
+use crate::entropy::Entropy;
 
 /// Puts an input into the pump's one queue; once the pump has ended, the input is dropped.
 pub type Inbox = Arc<dyn Fn(Input) + Send + Sync>;
@@ -121,12 +121,13 @@ impl Session {
     /// # Errors
     /// Refuses a configuration that breaks an inequality, and a system without random bits.
     pub fn open<I: Io>(config: Config, inbox: Inbox, io: I) -> Result<(Arc<Self>, Pump<I>), JoinError> {
-        let random = || entropy::bits().map_err(|error| failed(FaultKind::Unavailable, &error));
+        let failing = |error| failed(FaultKind::Unavailable, &error);
+        let mut entropy = Entropy::open().map_err(failing)?;
+        let mut random = || entropy.bits().map_err(failing);
         let poll = config.poll;
         // Giving the cells back, and then one more write.
-        let patience = config.patience.saturating_add(config.attempt_timeout * 2);
-        let engine = Engine::new(config, SessionId::new(random()?), random()?)
-            .map_err(|error| failed(FaultKind::Config, &error))?;
+        let patience = config.patience.saturating_add(config.attempt_timeout.saturating_mul(2));
+        let engine = Engine::new(config, SessionId::new(random()?), random()?).map_err(JoinError::Config)?;
         let shared = Arc::new(Shared::new());
         let session = Arc::new(Self {
             node: engine.node().clone(),
@@ -134,7 +135,7 @@ impl Session {
             shared: Arc::clone(&shared),
             inbox: Arc::clone(&inbox),
         });
-        let pump = Pump::new(engine, io, shared, &session, inbox, patience);
+        let pump = Pump::new((engine, entropy), io, shared, &session, inbox, patience);
         Ok((session, pump))
     }
 

@@ -18,6 +18,7 @@ use tenure_core::{
 
 use super::flight::Flights;
 use super::{Answer, Answerer, Held, Inbox, Input, Job, Lane, Loss, Session, Shared};
+use crate::entropy::Entropy;
 
 /// The longest wait in one go. Waits do not count suspends, so the clock is looked at this often.
 const SLICE: Duration = Duration::from_millis(250);
@@ -31,6 +32,7 @@ pub trait Io {
 /// One session's engine and its surroundings; lives on one thread.
 pub struct Pump<I> {
     engine: Engine,
+    entropy: Entropy,
     io: I,
     inbox: Inbox,
     lease: Key,
@@ -51,7 +53,7 @@ pub struct Pump<I> {
 
 impl<I: Io> Pump<I> {
     pub(super) fn new(
-        engine: Engine,
+        (engine, entropy): (Engine, Entropy),
         io: I,
         shared: Arc<Shared>,
         session: &Arc<Session>,
@@ -61,6 +63,7 @@ impl<I: Io> Pump<I> {
         Self {
             lease: Key::lease(engine.node()),
             engine,
+            entropy,
             io,
             inbox,
             shared,
@@ -149,6 +152,11 @@ impl<I: Io> Pump<I> {
 
     /// Lets the engine handle one event and carries out what it wants done.
     fn feed(&mut self, now: Now, event: Event) {
+        // A clone of this process draws other bits. Where none can be drawn the node goes on: it only loses
+        // what tells it from a clone.
+        if let Ok(bits) = self.entropy.bits() {
+            self.engine.stir(bits);
+        }
         self.engine.handle(now, event);
         self.until = loop {
             match self.engine.poll() {

@@ -1,0 +1,11 @@
+//! The real binary, in real processes, on file stores in temporary directories.
+
+#![allow(missing_docs, reason = "tests are documented by their names")]
+
+mod agent;
+mod bad_input;
+mod demo;
+mod inspect;
+mod run;
+mod support;
+mod takeover;

@@ -1,0 +1,211 @@
+//! From a URL to a store: which kind it names, and what it needs from the environment.
+
+use core::fmt;
+use std::env;
+
+use tenure_core::{Fault, Op, Reply, StoreClock};
+use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Settings, Style};
+
+use crate::file::FileStore;
+use crate::s3::S3Store;
+use crate::store::Store;
+
+/// What a store's URL does not say. What is left out comes from the environment, by the AWS conventions; a
+/// file store needs nothing of it.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// `http://host[:port]` or `https://host[:port]` of a server that is not AWS; else `AWS_ENDPOINT_URL_S3`
+    /// or `AWS_ENDPOINT_URL`, if set.
+    pub endpoint: Option<String>,
+    /// The region that requests are signed for; else `AWS_REGION` or `AWS_DEFAULT_REGION`.
+    pub region: Option<String>,
+    /// How the bucket appears in requests; a good default follows from endpoint and name.
+    pub style: Option<Style>,
+    /// What requests are signed with; else `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`.
+    pub credentials: Option<Credentials>,
+}
+
+/// A store of any kind that a URL can name.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per node, and it is not moved")]
+#[non_exhaustive]
+pub enum AnyStore {
+    /// A directory of this host.
+    File(FileStore),
+    /// A bucket.
+    S3(S3Store),
+}
+
+/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`. Sends no request.
+///
+/// # Errors
+/// Says what is wrong with the URL, the options or the environment, and what to do about it.
+pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
+    Ok(match resolve(url, options, |name| env::var(name).ok())? {
+        Place::File(store) => AnyStore::File(store),
+        Place::S3(bucket, credentials) => {
+            AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
+        }
+    })
+}
+
+impl Store for AnyStore {
+    fn execute(&self, op: Op) -> Reply {
+        match self {
+            Self::File(store) => store.execute(op),
+            Self::S3(store) => store.execute(op),
+        }
+    }
+
+    fn clock(&self) -> StoreClock {
+        match self {
+            Self::File(store) => Store::clock(store),
+            Self::S3(store) => Store::clock(store),
+        }
+    }
+}
+
+/// What a URL and its surroundings amount to; the async driver builds its own store from it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Place {
+    /// A directory, opened.
+    File(FileStore),
+    /// A bucket, and what its requests are signed with.
+    S3(Bucket, Credentials),
+}
+
+/// Finds out what a URL names, with `lookup` as the environment.
+///
+/// # Errors
+/// As [`open`].
+#[doc(hidden)]
+pub fn resolve(
+    url: &str,
+    options: &OpenOptions,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Place, OpenError> {
+    match url.split_once("://") {
+        Some(("file", _)) => FileStore::from_url(url).map(Place::File).map_err(OpenError::Store),
+        Some(("s3", _)) => {
+            let settings = Settings::from_env(&lookup);
+            let settings = Settings {
+                endpoint: options.endpoint.clone().or(settings.endpoint),
+                region: options.region.clone().or(settings.region),
+                style: options.style.or(settings.style),
+            };
+            let bucket = Bucket::parse(url, &settings).map_err(OpenError::Bucket)?;
+            let credentials = match &options.credentials {
+                Some(credentials) => credentials.clone(),
+                None => Credentials::from_env(lookup).map_err(OpenError::Credentials)?,
+            };
+            Ok(Place::S3(bucket, credentials))
+        }
+        Some(_) | None => Err(OpenError::Scheme(url.chars().take(80).collect())),
+    }
+}
+
+/// Why a store could not be opened. Its `Display` says what to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The bucket's URL, endpoint, region or style is wrong.
+    Bucket(BucketError),
+    /// There are no usable credentials.
+    Credentials(CredentialsError),
+    /// The URL names no kind of store that there is.
+    Scheme(String),
+    /// The directory cannot be a store, or the HTTP client cannot be set up.
+    Store(Fault),
+}
+
+impl OpenError {
+    /// Returns the stable word for programs: `config`, `denied`, `unfit`, `unavailable` or `usage`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Bucket(_) => "config",
+            Self::Credentials(_) => "denied",
+            Self::Scheme(_) => "usage",
+            Self::Store(fault) => fault.kind_str(),
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bucket(error) => write!(f, "{error}"),
+            Self::Credentials(error) => write!(f, "{error}"),
+            Self::Scheme(url) => {
+                write!(f, "{url:?} is no store; write s3://bucket/prefix or file:///absolute/directory")
+            }
+            Self::Store(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{OpenError, OpenOptions, Place, resolve};
+    use tenure_s3::Credentials;
+
+    const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAKEY"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+    #[test]
+    fn a_bucket_takes_from_the_environment_what_the_options_leave_out() {
+        let environment =
+            [&KEYS[..], &[("AWS_REGION", "eu-west-1"), ("AWS_ENDPOINT_URL", "http://h:9")]].concat();
+        let (bucket, _) = s3("s3://bkt/p", &OpenOptions::default(), &environment).expect("complete");
+        assert_eq!((bucket.region(), bucket.host(), bucket.prefix()), ("eu-west-1", "h:9", "p/"));
+
+        let options = OpenOptions {
+            endpoint: Some("http://127.0.0.1:1".into()),
+            region: Some("us-west-2".into()),
+            credentials: Some(Credentials::new("AKIAOTHER", "secret", None).expect("legal")),
+            style: None,
+        };
+        let (bucket, _) = s3("s3://bkt", &options, &[]).expect("complete");
+        assert_eq!((bucket.region(), bucket.host()), ("us-west-2", "127.0.0.1:1"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_kind() {
+        for (url, environment, kind, word) in [
+            ("", &KEYS[..], "usage", "s3://bucket/prefix"),
+            ("gs://b", &KEYS, "usage", "s3://bucket/prefix"),
+            ("/srv/store", &KEYS, "usage", "file:///absolute/directory"),
+            ("s3://", &KEYS, "config", "bucket"),
+            ("s3://bkt", &KEYS, "config", "AWS_REGION"),
+            ("s3://bkt", &[("AWS_REGION", "r1")], "denied", "AWS_ACCESS_KEY_ID"),
+            ("file://host/x", &[], "config", "file:///absolute/path"),
+            ("file:///no/such/directory", &[], "config", "/no/such/directory"),
+        ] {
+            let error = refused(url, environment);
+            assert_eq!(error.kind(), kind, "{url}: {error}");
+            assert!(error.to_string().contains(word), "{url}: {error}");
+        }
+    }
+
+    type Environment<'a> = &'a [(&'a str, &'a str)];
+
+    fn s3(
+        url: &str,
+        options: &OpenOptions,
+        environment: Environment<'_>,
+    ) -> Result<(tenure_s3::Bucket, Credentials), OpenError> {
+        match resolve(url, options, |name| look_up(environment, name))? {
+            Place::S3(bucket, credentials) => Ok((bucket, credentials)),
+            Place::File(store) => panic!("{url} is no directory: {store:?}"),
+        }
+    }
+
+    fn refused(url: &str, environment: Environment<'_>) -> OpenError {
+        resolve(url, &OpenOptions::default(), |name| look_up(environment, name)).expect_err(url)
+    }
+
+    fn look_up(environment: Environment<'_>, name: &str) -> Option<String> {
+        environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    }
+}

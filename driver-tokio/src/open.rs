@@ -1,0 +1,52 @@
+//! From a URL to a store; what a URL means is decided in the blocking driver, for both.
+
+use std::env;
+
+use tenure_blocking::open::{Place, resolve};
+use tenure_blocking::{FileStore, OpenError, OpenOptions};
+use tenure_core::{Op, Reply, StoreClock};
+
+use crate::s3::S3Store;
+use crate::store::Store;
+use crate::threaded::Threaded;
+
+/// A store of any kind that a URL can name.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per node, and it is not moved")]
+#[non_exhaustive]
+pub enum AnyStore {
+    /// A directory of this host.
+    File(Threaded<FileStore>),
+    /// A bucket.
+    S3(S3Store),
+}
+
+/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`. Sends no request, and blocks
+/// for the few calls that look at a directory.
+///
+/// # Errors
+/// Says what is wrong with the URL, the options or the environment, and what to do about it.
+pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
+    Ok(match resolve(url, options, |name| env::var(name).ok())? {
+        Place::File(store) => AnyStore::File(Threaded::new(store)),
+        Place::S3(bucket, credentials) => {
+            AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
+        }
+    })
+}
+
+impl Store for AnyStore {
+    async fn execute(&self, op: Op) -> Reply {
+        match self {
+            Self::File(store) => store.execute(op).await,
+            Self::S3(store) => store.execute(op).await,
+        }
+    }
+
+    fn clock(&self) -> StoreClock {
+        match self {
+            Self::File(store) => store.clock(),
+            Self::S3(store) => store.clock(),
+        }
+    }
+}
