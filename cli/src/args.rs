@@ -40,26 +40,30 @@ Exit codes:
                                        79  ownership was lost while running
   `run` passes on its command's own status: 128+n for signal n, 126 or 127 if it cannot be started.";
 
+/// Where the help shows what every command understands.
+const EVERY: &str = "Options of every command";
+
 /// What every command understands.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// The store: s3://bucket/prefix or file:///dir. Every node of a fleet must use the same one
-    #[arg(long, global = true, env = "TENURE_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = EVERY, env = "TENURE_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
-    /// The S3 endpoint, http[s]://host[:port], for a store that is not AWS [default: AWS_ENDPOINT_URL]
-    #[arg(long, global = true, value_name = "URL")]
+    /// The S3 endpoint, as in `http://127.0.0.1:9000`, for a store that is not AWS; else AWS_ENDPOINT_URL
+    #[arg(long, global = true, help_heading = EVERY, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
-    /// The region that requests are signed for [default: AWS_REGION]
-    #[arg(long, global = true, value_name = "NAME")]
+    /// The region that requests are signed for; else AWS_REGION
+    #[arg(long, global = true, help_heading = EVERY, value_name = "NAME")]
     pub(crate) region: Option<String>,
-    /// How long a lease lives after each renewal, as in 10s or 500ms; the same for a whole fleet
-    #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
+    /// How long a lease lives after each renewal, as in 30s or 500ms; 10s if not given, and the same
+    /// for a whole fleet
+    #[arg(long, global = true, help_heading = EVERY, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
     /// Print one JSON object per line, errors included
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERY)]
     pub(crate) json: bool,
     /// What to say on standard error about the work as it goes on
-    #[arg(long, global = true, value_enum, value_name = "LEVEL", default_value_t = Level::Off)]
+    #[arg(long, global = true, help_heading = EVERY, value_enum, value_name = "LEVEL", default_value_t = Level::Off)]
     pub(crate) log: Level,
 }
 
@@ -88,6 +92,7 @@ pub(crate) enum Command {
     /// List cells and their owners, by the store's clock
     Cells(CellsArgs),
     /// List the nodes of the fleet, by the store's clock
+    #[command(after_help = NODE_STATES)]
     Nodes,
     /// The leader of the process group of `run`
     #[command(name = "__anchor", hide = true)]
@@ -107,10 +112,10 @@ pub(crate) struct RunArgs {
     /// How long to wait for another owner of the cell, as in 30s; 0 gives up at once
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0")]
     pub(crate) wait: Duration,
-    /// How long before ownership ends the command gets SIGTERM; SIGKILL follows before the end [default: ttl/5]
+    /// How long before ownership ends the command gets SIGTERM; SIGKILL follows before the end; ttl/5 if not given
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
-    /// The name of this node in the fleet [default: the host name]
+    /// The name of this node in the fleet; else the host name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The command and its arguments
@@ -123,13 +128,14 @@ The command finds TENURE_CELL, TENURE_EPOCH and TENURE_NODE in its environment. 
 pass it to whatever the command writes to. The command runs in a process group of its own, to which signals
 sent to tenure are passed on. When ownership is about to end, the whole group gets SIGTERM, then SIGKILL before
 the end, also when tenure itself was killed or stopped; tenure then exits 79. What the command leaves behind in
-its group is ended too, before the cell is released.";
+its group is ended too, before the cell is released. On a terminal the command can read from it, but cannot be
+suspended.";
 
 /// `tenure agent`.
 #[derive(Args, Debug)]
 #[command(after_help = AGENT_HELP)]
 pub(crate) struct AgentArgs {
-    /// The name of this node in the fleet [default: the host name]
+    /// The name of this node in the fleet; else the host name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Where peers reach this node; published in its lease
@@ -174,11 +180,20 @@ const STATES: &str = "\
 States:
   held      owned by a node whose lease lives
   dead      owned by a node whose lease has ended; the next claim takes it
+  expired   owned by a node whose lease has just ended; a claim still has to wait for a moment
   unknown   owned by a node whose lease is missing, or cannot be judged for want of time stamps
   offered   handed over to a node that has not accepted yet
   released  given back by its last owner
   free      never owned
   corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)";
+
+const NODE_STATES: &str = "\
+States:
+  live      its lease has not ended
+  expired   its lease has just ended, not yet long enough for its cells to be taken
+  dead      its lease has ended; its cells are free to be claimed
+  fenced    it left, or was found dead by another node; for good
+  unknown   its lease is unreadable, or cannot be judged for want of time stamps";
 
 /// The options of the watchdog, which only `run` starts.
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde_json::{Map, Value, json};
 use tenure_blocking::OpenError;
+use tenure_blocking::ownership::OwnershipError;
 use tenure_core::{
     BadRecord, ClaimError, Fault, FenceCause, HeldBy, JoinError, LocateError, PeersError, ReleaseError,
     TransferError, VerifyError,
@@ -54,11 +55,6 @@ impl Failure {
     /// The store contradicts itself.
     pub(crate) fn inconsistent(message: impl fmt::Display) -> Self {
         Self::new("inconsistent", message)
-    }
-
-    /// A record cannot be read.
-    pub(crate) fn corrupt(message: impl fmt::Display) -> Self {
-        Self::new("corrupt", message)
     }
 
     /// The node does not own a cell.
@@ -167,6 +163,19 @@ impl From<Fault> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         Self::new(error.kind(), error)
+    }
+}
+
+impl From<OwnershipError> for Failure {
+    fn from(error: OwnershipError) -> Self {
+        let failure = Self::new(error.kind(), &error);
+        match &error {
+            OwnershipError::Bad(bad) => failure.bad(bad),
+            OwnershipError::Inconsistent { key, .. } | OwnershipError::Unsettled { key, .. } => {
+                failure.with("key", key.as_str())
+            }
+            OwnershipError::Store(_) | _ => failure,
+        }
     }
 }
 

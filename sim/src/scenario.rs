@@ -125,7 +125,7 @@ impl Scenario {
             // Once the world is calm, a round trip must fit into an attempt.
             latency: (ttl / choices.one_of(latencies)).min(config.attempt_timeout / 3),
             pace: ttl / choices.one_of(&[4, 8, 2]),
-            storm: ttl * choices.one_of(&[5, 8, 12]),
+            storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
             family,

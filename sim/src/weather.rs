@@ -193,7 +193,7 @@ impl<C: Choices> World<'_, C> {
             .collect();
         let is_thorough = self.choices.number(4) == 1;
         self.calm = Some(Calm { wanted, is_thorough, is_closing: false });
-        let judged = self.landed().max(self.at).after(self.bound());
+        let judged = self.last_landing().max(self.at).after(self.bound());
         self.queue.plan(judged, Occasion::Judge);
         self.emit(None, &Step::Healed)
     }
@@ -269,7 +269,7 @@ impl<C: Choices> World<'_, C> {
     }
 
     /// Returns when the last write now in flight reaches the store.
-    fn landed(&self) -> Moment {
+    fn last_landing(&self) -> Moment {
         self.flights.iter().filter_map(|flight| flight.lands()).max().unwrap_or_default()
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Flight {
     reply: Option<Reply>,
     /// Whether the sender still waits for an answer.
     is_open: bool,
+    /// How many occasions of this flight are still to come; its place is used again after the last.
+    ahead: u8,
 }
 
 impl Flight {
@@ -47,28 +49,56 @@ impl<C: Choices> World<'_, C> {
         {
             self.sessions[session].renews_since.get_or_insert(self.at);
         }
-        let flight = self.flights.len();
-        if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &fate.service {
+        let now = self.at;
+        let machine = &self.machines[self.sessions[session].machine];
+        let give_up = machine.clock.when(machine.now(now).mono.after(faults::timeout(&op)));
+        let mut flight = Flight { session, sent: now, op, fate, reply: None, is_open: true, ahead: 0 };
+        if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
             // It never leaves the machine: nothing on the way can lose it.
-            let reply = Some(reply.clone());
-            self.flights.push(Flight { session, sent: self.at, op, fate, reply, is_open: true });
+            flight.reply = Some(reply.clone());
             let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
-            self.queue.plan(self.at.after(soon), Occasion::Deliver { flight });
+            let flight = self.board(flight);
+            self.plan_flight(now.after(soon), flight, Occasion::Deliver { flight });
             return Ok(());
         }
-        let machine = &self.machines[self.sessions[session].machine];
-        let give_up = machine.now(self.at).mono.after(faults::timeout(&op));
-        let give_up = machine.clock.when(give_up);
-        if fate.answered().is_none_or(|answered| self.at.after(answered) > give_up) {
-            self.queue.plan(give_up, Occasion::GiveUp { flight });
+        let Fate { arrives, again, .. } = flight.fate;
+        let is_in_time = flight.fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
+        let flight = self.board(flight);
+        if !is_in_time {
+            self.plan_flight(give_up, flight, Occasion::GiveUp { flight });
         }
-        for (after, is_again) in [(fate.arrives, false), (fate.again, true)] {
+        for (after, is_again) in [(arrives, false), (again, true)] {
             if let Some(after) = after {
-                self.queue.plan(self.at.after(after), Occasion::Arrive { flight, is_again });
+                self.plan_flight(now.after(after), flight, Occasion::Arrive { flight, is_again });
             }
         }
-        self.flights.push(Flight { session, sent: self.at, op, fate, reply: None, is_open: true });
         Ok(())
+    }
+
+    /// Notes that an occasion of a flight has passed.
+    pub(crate) fn pass(&mut self, flight: usize) {
+        self.flights[flight].ahead -= 1;
+        if self.flights[flight].ahead == 0 {
+            self.landed.push(flight);
+        }
+    }
+
+    fn board(&mut self, flight: Flight) -> usize {
+        match self.landed.pop() {
+            Some(place) => {
+                self.flights[place] = flight;
+                place
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() - 1
+            }
+        }
+    }
+
+    fn plan_flight(&mut self, at: Moment, flight: usize, occasion: Occasion) {
+        self.flights[flight].ahead += 1;
+        self.queue.plan(at, occasion);
     }
 
     /// Serves a request that has reached the store.
@@ -92,7 +122,8 @@ impl<C: Choices> World<'_, C> {
                 Service::ServedThenFailed => faults::failed(&op, FaultKind::Unavailable),
                 Service::Instead(_) | Service::Served => reply,
             });
-            self.queue.plan(self.at.after(date_later + returns), Occasion::Deliver { flight });
+            let at = self.at.after(date_later + returns);
+            self.plan_flight(at, flight, Occasion::Deliver { flight });
         }
         Ok(())
     }

@@ -35,6 +35,8 @@ pub struct World<'c, C> {
     pub(crate) store: Store,
     pub(crate) cells: Vec<CellId>,
     pub(crate) flights: Vec<Flight>,
+    /// The places in `flights` that may be used again.
+    pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
     checks: Vec<Box<dyn Check>>,
     spotter: Spotter,
@@ -63,6 +65,7 @@ impl<'c, C: Choices> World<'c, C> {
             store,
             cells,
             flights: Vec::new(),
+            landed: Vec::new(),
             calm: None,
             checks,
             spotter: Spotter::default(),
@@ -145,9 +148,21 @@ impl<'c, C: Choices> World<'c, C> {
             return Ok(());
         }
         match occasion {
-            Occasion::Arrive { flight, is_again } => self.arrive(flight, is_again),
-            Occasion::Deliver { flight } => self.deliver(flight),
-            Occasion::GiveUp { flight } => self.give_up(flight),
+            Occasion::Arrive { flight, is_again } => {
+                self.arrive(flight, is_again)?;
+                self.pass(flight);
+                Ok(())
+            }
+            Occasion::Deliver { flight } => {
+                self.deliver(flight)?;
+                self.pass(flight);
+                Ok(())
+            }
+            Occasion::GiveUp { flight } => {
+                self.give_up(flight)?;
+                self.pass(flight);
+                Ok(())
+            }
             Occasion::Heal => self.heal(),
             Occasion::Hint { machine, cell } => self.hint(machine, cell),
             Occasion::Judge => self.judge(),

@@ -6,9 +6,8 @@
 
 use core::time::Duration;
 
+use tenure_blocking::ownership::NodeLeaseRecord;
 use tenure_core::{LeaseRecord, StoreClock, StoreTime, TTL_MAX};
-
-use super::Version;
 
 /// What is known of a node's lease.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -43,18 +42,15 @@ impl Life {
     }
 
     /// Judges one version of a lease by the stamps of the answer that showed it.
-    pub(crate) fn judge(version: &Version, clock: StoreClock) -> Self {
-        let lease = LeaseRecord::parse(&version.body).ok();
-        let age = match (version.stamps.date, version.stamps.modified) {
-            (Some(date), Some(modified)) => Some(date.since(modified)),
-            (None, _) | (_, None) => None,
+    pub(crate) fn judge(lease: NodeLeaseRecord, clock: StoreClock) -> Self {
+        let (date, modified) = (lease.stamps.date, lease.stamps.modified);
+        let age = date.zip(modified).map(|(date, modified)| date.since(modified));
+        let state = match (age, date) {
+            _ if lease.record.is_tombstone() => LifeState::Dead,
+            (Some(age), Some(date)) => state(&lease.record, age, date, clock),
+            (None, _) | (_, None) => LifeState::Unknown,
         };
-        let state = if lease.as_ref().is_some_and(LeaseRecord::is_tombstone) {
-            LifeState::Dead
-        } else {
-            state(lease.as_ref(), age, version.stamps.date, clock)
-        };
-        Self { state, age, lease }
+        Self { state, age, lease: Some(lease.record) }
     }
 
     /// Returns where the node is reached, if it says.
@@ -63,21 +59,14 @@ impl Life {
     }
 }
 
-fn state(
-    lease: Option<&LeaseRecord>,
-    age: Option<Duration>,
-    date: Option<StoreTime>,
-    clock: StoreClock,
-) -> LifeState {
-    let (Some(age), Some(date)) = (age, date) else { return LifeState::Unknown };
-    let (ttl, foreign_expires_ms) = lease.map_or((TTL_MAX, 0), terms);
-    let has_expired = age >= ttl && date >= StoreTime::from_millis(foreign_expires_ms);
-    match (lease, has_expired) {
-        (_, true) if age >= ttl + clock.unit + clock.margin => LifeState::Dead,
-        (_, true) => LifeState::Expired,
-        // It proves nothing, so it does not prove a living node either.
-        (None, false) => LifeState::Unknown,
-        (Some(_), false) => LifeState::Live,
+fn state(lease: &LeaseRecord, age: Duration, date: StoreTime, clock: StoreClock) -> LifeState {
+    let (ttl, foreign_expires_ms) = terms(lease);
+    if age < ttl || date < StoreTime::from_millis(foreign_expires_ms) {
+        LifeState::Live
+    } else if age < ttl + clock.unit + clock.margin {
+        LifeState::Expired
+    } else {
+        LifeState::Dead
     }
 }
 
@@ -107,14 +96,18 @@ impl LifeState {
 #[cfg(test)]
 mod tests {
     use super::{Life, LifeState};
-    use crate::inspect::Version;
-    use tenure_core::{ETag, Stamps, StoreClock, StoreTime};
+    use tenure_blocking::ownership::NodeLeaseRecord;
+    use tenure_core::{ETag, LeaseRecord, Stamps, StoreClock, StoreTime};
+
+    fn judged_by(body: &str, stamps: Stamps, clock: StoreClock) -> LifeState {
+        let record = LeaseRecord::parse(body.as_bytes()).expect("a lease");
+        let etag = ETag::new(b"e").expect("not empty");
+        Life::judge(NodeLeaseRecord { record, etag, body: body.as_bytes().into(), stamps }, clock).state
+    }
 
     fn judged(body: &str, age_s: u64, clock: StoreClock) -> LifeState {
         let at = |s| Some(StoreTime::from_millis(1_000_000 + s * 1000));
-        let stamps = Stamps { modified: at(0), date: at(age_s) };
-        let etag = ETag::new(b"e").expect("not empty");
-        Life::judge(&Version { etag, body: body.as_bytes().into(), stamps }, clock).state
+        judged_by(body, Stamps { modified: at(0), date: at(age_s) }, clock)
     }
 
     #[test]
@@ -140,12 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn garbage_and_missing_stamps_prove_nothing() {
-        assert_eq!(judged("garbage", 1, StoreClock::HTTP), LifeState::Unknown);
-        assert_eq!(judged("garbage", 63, StoreClock::HTTP), LifeState::Dead);
-        let etag = ETag::new(b"e").expect("not empty");
-        let body = br#"{"node":"x","expires_ms":1,"ttl_ms":3000}"#[..].into();
-        let version = Version { etag, body, stamps: Stamps::default() };
-        assert_eq!(Life::judge(&version, StoreClock::HTTP).state, LifeState::Unknown);
+    fn without_stamps_nothing_is_known_but_a_tombstone() {
+        let lease = r#"{"node":"x","expires_ms":1,"ttl_ms":3000}"#;
+        assert_eq!(judged_by(lease, Stamps::default(), StoreClock::HTTP), LifeState::Unknown);
+        let tombstone = r#"{"node":"x","expires_ms":0,"fenced_by":"y"}"#;
+        assert_eq!(judged_by(tombstone, Stamps::default(), StoreClock::HTTP), LifeState::Dead);
     }
 }

@@ -1,5 +1,5 @@
 //! Looking at a store without ever writing to it: reads that are repeated when the store does not answer, and
-//! the judgement whether a lease lives.
+//! the judgement whether a lease lives. Only the reading steps of [`OwnershipStore`] are used.
 
 mod life;
 mod record;
@@ -9,14 +9,15 @@ pub(crate) use record::{CellState, NodeState, describe};
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use tenure_blocking::Store;
+use tenure_blocking::ownership::{OwnerRecord, OwnershipError, OwnershipStore};
 use tenure_core::{
-    ETag, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp, ReadReply,
-    Reply, Stamps, StoreClock,
+    CellId, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp, ReadReply,
+    Reply, SessionId,
 };
 
 use crate::exit::Failure;
@@ -29,51 +30,60 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1
 const READERS: usize = 8;
 
 /// A store that is only looked at.
-#[derive(Debug)]
-pub(crate) struct Inspector<S> {
-    store: S,
+pub(crate) struct Inspector {
+    store: Arc<dyn Store>,
+    steps: OwnershipStore,
     next: AtomicU64,
     lives: Mutex<BTreeMap<NodeId, Life>>,
 }
 
-/// A version of a record, as one answer showed it.
-#[derive(Debug)]
-pub(crate) struct Version {
-    pub(crate) etag: ETag,
-    pub(crate) body: Box<[u8]>,
-    pub(crate) stamps: Stamps,
-}
-
-impl<S: Store> Inspector<S> {
-    pub(crate) fn new(store: S) -> Self {
-        Self { store, next: AtomicU64::new(1), lives: Mutex::default() }
+impl Inspector {
+    pub(crate) fn new(store: impl Store) -> Result<Self, Failure> {
+        let store: Arc<dyn Store> = Arc::new(store);
+        // The steps that would write in somebody's name are never taken.
+        let nobody = NodeId::new("inspector", SessionId::new(0)).map_err(Failure::usage)?;
+        let steps = OwnershipStore::new(Arc::clone(&store), nobody).with_timeout(TIMEOUT);
+        Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default() })
     }
 
-    /// Returns how fine and how true the store's stamps are.
-    pub(crate) fn clock(&self) -> StoreClock {
-        self.store.clock()
+    /// Reads who owns a cell; nothing if nobody ever did.
+    pub(crate) fn owner(&self, cell: &CellId) -> Result<Option<OwnerRecord>, OwnershipError> {
+        insist(|| self.steps.read_owner(cell))
     }
 
-    /// Reads a record; nothing if there is none.
-    pub(crate) fn read(&self, key: &Key) -> Result<Option<Version>, Fault> {
-        insist(|| {
-            let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
-            match self.store.execute(Op::Read(op)) {
-                Reply::Read(ReadReply::Found { etag, body, stamps }) => {
-                    Ok(Some(Version { etag, body, stamps }))
-                }
-                Reply::Read(ReadReply::Missing) => Ok(None),
-                Reply::Read(ReadReply::Failed(fault)) => Err(fault),
-                Reply::Read(ReadReply::Throttled { .. }) => Err(throttled(key.as_str())),
-                Reply::Read(ReadReply::Unchanged(_))
-                | Reply::List(_)
-                | Reply::Remove(_)
-                | Reply::Write(_) => Err(senseless(key.as_str())),
+    /// Returns whether a node's lease lives; every node is asked for once.
+    pub(crate) fn life(&self, node: &NodeId) -> Result<Life, OwnershipError> {
+        let known = || self.lives.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(life) = known().get(node) {
+            return Ok(life.clone());
+        }
+        let life = match insist(|| self.steps.read_node_lease(node)) {
+            Ok(Some(lease)) => Life::judge(lease, self.store.clock()),
+            Ok(None) if insist(|| self.is_retired(node))? => Life::dead(),
+            // A lease that cannot be read proves nothing, least of all a living node.
+            Ok(None) | Err(OwnershipError::Bad(_)) => Life::unknown(),
+            Err(error) => return Err(error),
+        };
+        known().insert(node.clone(), life.clone());
+        Ok(life)
+    }
+
+    fn is_retired(&self, node: &NodeId) -> Result<bool, OwnershipError> {
+        let key = Key::retired(node);
+        let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
+        match self.store.execute(Op::Read(op)) {
+            Reply::Read(ReadReply::Found { .. }) => Ok(true),
+            Reply::Read(ReadReply::Missing) => Ok(false),
+            Reply::Read(ReadReply::Failed(fault)) => Err(OwnershipError::Store(fault)),
+            Reply::Read(ReadReply::Throttled { .. }) => Err(throttled(key.as_str())),
+            Reply::Read(ReadReply::Unchanged(_)) | Reply::List(_) | Reply::Remove(_) | Reply::Write(_) => {
+                Err(senseless(key.as_str()))
             }
-        })
+        }
     }
 
-    /// Calls `each` with every page of the keys that begin with `prefix`, until it says that it has enough.
+    /// Calls `each` with every page of the keys that begin with `prefix`, until it says that it has enough. What
+    /// is known of nodes is forgotten between pages: a long listing must not show a node as it was at the start.
     pub(crate) fn pages(
         &self,
         prefix: &str,
@@ -81,45 +91,32 @@ impl<S: Store> Inspector<S> {
     ) -> Result<(), Failure> {
         let prefix: Arc<str> = prefix.into();
         let mut after: Option<Arc<str>> = None;
+        let mut seen = BTreeSet::new();
         loop {
             let mut page = insist(|| self.page(&prefix, after.clone()))?;
             let next = page.next.take();
-            if next.is_some() && next == after {
-                let why = format!(
-                    "the listing of {prefix} answers one page twice; run it against a conforming store"
-                );
-                return Err(Failure::inconsistent(why));
-            }
+            self.lives.lock().unwrap_or_else(PoisonError::into_inner).clear();
             if !each(page)? || next.is_none() {
                 return Ok(());
+            }
+            // A store that goes round in circles would otherwise keep us for ever.
+            if !seen.insert(next.clone()) {
+                return Err(Failure::inconsistent(format_args!(
+                    "the listing of {prefix} gives one page twice; look whether this store conforms"
+                )));
             }
             after = next;
         }
     }
 
-    fn page(&self, prefix: &Arc<str>, after: Option<Arc<str>>) -> Result<Page, Fault> {
+    fn page(&self, prefix: &Arc<str>, after: Option<Arc<str>>) -> Result<Page, OwnershipError> {
         let op = ListOp { id: ListId::new(self.id()), prefix: Arc::clone(prefix), after, timeout: TIMEOUT };
         match self.store.execute(Op::List(op)) {
             Reply::List(ListReply::Page(page)) => Ok(page),
-            Reply::List(ListReply::Failed(fault)) => Err(fault),
+            Reply::List(ListReply::Failed(fault)) => Err(OwnershipError::Store(fault)),
             Reply::List(ListReply::Throttled { .. }) => Err(throttled(prefix)),
             Reply::Read(_) | Reply::Remove(_) | Reply::Write(_) => Err(senseless(prefix)),
         }
-    }
-
-    /// Returns whether a node's lease lives; every node is asked for once.
-    pub(crate) fn life(&self, node: &NodeId) -> Result<Life, Fault> {
-        let known = || self.lives.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(life) = known().get(node) {
-            return Ok(life.clone());
-        }
-        let life = match self.read(&Key::lease(node))? {
-            Some(version) => Life::judge(&version, self.clock()),
-            None if self.read(&Key::retired(node))?.is_some() => Life::dead(),
-            None => Life::unknown(),
-        };
-        known().insert(node.clone(), life.clone());
-        Ok(life)
     }
 
     fn id(&self) -> u64 {
@@ -153,18 +150,18 @@ fn take<'i, T>(next: &AtomicUsize, items: &'i [T]) -> Option<(usize, &'i T)> {
     items.get(at).map(|item| (at, item))
 }
 
-/// Repeats a request that was not answered, a few times.
-fn insist<T>(request: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
+/// Repeats a step that was not answered, a few times.
+fn insist<T>(step: impl Fn() -> Result<T, OwnershipError>) -> Result<T, OwnershipError> {
     for pause in PAUSES {
-        match request() {
-            Err(fault) if is_passing(fault.kind) => {
+        match step() {
+            Err(OwnershipError::Store(fault)) if is_passing(fault.kind) => {
                 // Nothing can wake this thread early, and it has nothing else to do.
                 thread::park_timeout(pause);
             }
             result => return result,
         }
     }
-    request()
+    step()
 }
 
 fn is_passing(kind: FaultKind) -> bool {
@@ -174,12 +171,14 @@ fn is_passing(kind: FaultKind) -> bool {
     }
 }
 
-fn throttled(what: &str) -> Fault {
-    Fault::new(FaultKind::Throttled, format!("it asks for fewer requests for {what}; try again later"))
+fn throttled(what: &str) -> OwnershipError {
+    let why = format!("it asks for fewer requests for {what}; try again later");
+    OwnershipError::Store(Fault::new(FaultKind::Throttled, why))
 }
 
-fn senseless(what: &str) -> Fault {
-    Fault::new(FaultKind::Malformed, format!("it does not answer what was asked about {what}"))
+fn senseless(what: &str) -> OwnershipError {
+    let why = format!("it does not answer what was asked about {what}");
+    OwnershipError::Store(Fault::new(FaultKind::Malformed, why))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What the inspecting commands show of a cell and of a node.
 
 use serde_json::{Map, Value, json};
-use tenure_blocking::Store;
-use tenure_core::{CellId, Holder, Key, LeaseRecord, NodeId, OwnerRecord};
+use tenure_blocking::ownership::OwnershipError;
+use tenure_core::{CellId, Holder, LeaseRecord, NodeId};
 
 use super::{Inspector, Life};
 use crate::exit::Failure;
@@ -27,8 +27,7 @@ impl CellState {
     ///
     /// # Errors
     /// Says why the store cannot be asked; a corrupt record is a state like others.
-    pub(crate) fn look<S: Store>(cell: &CellId, store: &Inspector<S>) -> Result<Self, Failure> {
-        let key = Key::owner(cell);
+    pub(crate) fn look(cell: &CellId, store: &Inspector) -> Result<Self, Failure> {
         let nobody = |state| Self {
             cell: cell.clone(),
             node: String::new(),
@@ -37,17 +36,13 @@ impl CellState {
             addr: None,
             corrupt: None,
         };
-        let Some(version) = store.read(&key)? else { return Ok(nobody("free")) };
-        let record = match OwnerRecord::parse(&version.body) {
-            Ok(record) => record,
-            Err(why) => {
-                let etag = &version.etag;
-                let failure = Failure::corrupt(format_args!(
-                    "{key} (etag {etag}) is corrupt: {why}; look at it, then mend it with `tenure repair`"
-                ));
-                let corrupt = Some(failure.with("key", key.as_str()).with("etag", etag.to_string()));
-                return Ok(Self { corrupt, ..nobody("corrupt") });
+        let record = match store.owner(cell) {
+            Ok(Some(owner)) => owner.record,
+            Ok(None) => return Ok(nobody("free")),
+            Err(error @ OwnershipError::Bad(_)) => {
+                return Ok(Self { corrupt: Some(error.into()), ..nobody("corrupt") });
             }
+            Err(error) => return Err(error.into()),
         };
         let epoch = record.epoch.get();
         Ok(match record.holder() {

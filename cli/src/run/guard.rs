@@ -66,10 +66,15 @@ impl Guard {
 
     /// Tells the watchdog when authority ends, if that has changed.
     pub(super) fn tell(&mut self, until: Instant) {
-        if until.since(self.until) > Duration::from_millis(1) || until < self.until {
+        let is_news = until.since(self.until) > Duration::from_millis(1) || until < self.until;
+        if is_news && self.write(&format!("until {}\n", until.as_nanos())) {
             self.until = until;
-            self.write(&format!("until {}\n", until.as_nanos()));
         }
+    }
+
+    /// Returns the end of authority that the watchdog knows.
+    pub(super) fn until(&self) -> Instant {
+        self.until
     }
 
     /// Waits until the watchdog does something. Dropping the future loses nothing.
@@ -99,10 +104,10 @@ impl Guard {
         }
     }
 
-    /// Writes a line, which a pipe takes whole or not at all. A watchdog that does not read will end the group
-    /// in time all the same, and one that is gone is noticed by its silence.
-    fn write(&mut self, line: &str) {
-        let _ = self.feed.try_write(line.as_bytes());
+    /// Writes a line, which a pipe takes whole or not at all; false if it does not. A watchdog that does not read
+    /// will end the group in time all the same, and one that is gone is noticed by its silence.
+    fn write(&mut self, line: &str) -> bool {
+        self.feed.try_write(line.as_bytes()).is_ok()
     }
 }
 

@@ -136,6 +136,11 @@ impl<'c> Run<'c> {
             .env("TENURE_EPOCH", cell.epoch().to_string())
             .env("TENURE_NODE", node.id().as_str())
             .process_group(group.id().as_raw_nonzero().get());
+        // All that took time, and the command must not run for an instant without its cell.
+        if !cell.is_held() {
+            let why = format_args!("cell {} was lost before the command was started; try again", cell.id());
+            return Err(Failure::not_owner(why));
+        }
         let child = tokio::process::Command::from(command).spawn().map_err(|error| {
             let shown = program.to_string_lossy();
             let code = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
@@ -157,6 +162,9 @@ impl<'c> Run<'c> {
         log: Log,
     ) -> (Result<u8, Failure>, bool) {
         let status = self.wait(signals, tick, log).await;
+        if self.has_run_out() {
+            self.end("expired", Duration::ZERO, log);
+        }
         drop(self.lent.take());
         let is_gone = self.clear_group().await;
         let lost = self.ending.take();
@@ -213,6 +221,12 @@ impl<'c> Run<'c> {
             self.group.signal(Signal::TERM);
             self.end("expired", left, log);
         }
+    }
+
+    /// Tells whether the end was decided, by the clock alone: after a pause the command may be known to have ended
+    /// before it is known why, that the watchdog has told it to.
+    fn has_run_out(&self) -> bool {
+        !self.cell.is_held() || clock::mono() >= self.guard.until().before(self.plan.term)
     }
 
     fn is_stopped(&self) -> bool {

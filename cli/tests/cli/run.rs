@@ -205,7 +205,7 @@ fn a_stopped_tenure_gives_its_command_the_grace_to_end_by_itself() {
 #[test]
 fn a_stopped_command_is_ended_all_the_same() {
     let dir = Dir::new();
-    let run = start(&dir, &[], "echo up >&3; kill -STOP $$");
+    let run = start(&dir, &[], "trap '' HUP TERM; echo up >&3; kill -STOP $$; sleep 1000");
     run.says("up");
     run.process.signal(Signal::KILL);
     run.is_gone();

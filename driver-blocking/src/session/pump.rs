@@ -152,11 +152,10 @@ impl<I: Io> Pump<I> {
 
     /// Lets the engine handle one event and carries out what it wants done.
     fn feed(&mut self, now: Now, event: Event) {
-        // A clone of this process draws other bits. Where none can be drawn the node goes on: it only loses
-        // what tells it from a clone.
-        if let Ok(bits) = self.entropy.bits() {
-            self.engine.stir(bits);
-        }
+        // A clone of this process draws other bits; the clock is for machines that were cloned with the state
+        // of their random numbers. Where no bits can be drawn the node goes on with the clock alone.
+        let bits = self.entropy.bits().unwrap_or(0);
+        self.engine.stir(bits.wrapping_add(now.wall.as_nanos() << 32));
         self.engine.handle(now, event);
         self.until = loop {
             match self.engine.poll() {
