@@ -41,9 +41,8 @@ fn the_witness_sees_the_planted_bugs() {
 fn is_seen(defect: Defect) -> bool {
     let mut chance = Prng::new(3);
     let byte = NonZeroU32::new(256).expect("not zero");
-    let breaks = |defect, input: &[u8]| {
-        std::panic::catch_unwind(|| engine::check_with(defect, input)).is_err()
-    };
+    let breaks =
+        |defect, input: &[u8]| std::panic::catch_unwind(|| engine::check_with(defect, input)).is_err();
     (0..INPUTS_MAX).any(|_| {
         let input: Vec<u8> = (0..1000).map(|_| chance.below(byte).to_le_bytes()[0]).collect();
         breaks(Some(defect), &input) && !breaks(None, &input)

@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use arbitrary::{Result, Unstructured};
 use tenure_core::{
-    Call, CellId, Command, Config, Defect, ETag, Engine, Entry, Epoch, Event, Fault, FaultKind, Instant, Key, ListOp,
-    ListReply, NodeId, Notice, Now, Outcome, Page, ReadOp, ReadReply, RemoveId, RemoveReply, SessionId, Stamps, StoreTime,
-    Tenure, Ticket, WallTime, WriteOp, WriteReply,
+    Call, CellId, Command, Config, Defect, ETag, Engine, Entry, Epoch, Event, Fault, FaultKind, Instant, Key,
+    ListOp, ListReply, NodeId, Notice, Now, Outcome, Page, ReadOp, ReadReply, RemoveId, RemoveReply,
+    SessionId, Stamps, StoreTime, Tenure, Ticket, WallTime, WriteOp, WriteReply,
 };
 
 use super::witness::Witness;
@@ -184,7 +184,8 @@ impl Run {
     }
 
     fn draw_node(&self, input: &mut Unstructured<'_>) -> Result<NodeId> {
-        let other = NodeId::parse(["b.1", "c.1"][usize::from(input.arbitrary::<bool>()?)]).expect("a legal id");
+        let other =
+            NodeId::parse(["b.1", "c.1"][usize::from(input.arbitrary::<bool>()?)]).expect("a legal id");
         Ok(if input.ratio(1, 4)? { self.engine.node().clone() } else { other })
     }
 
@@ -236,7 +237,9 @@ impl Run {
             1 => WriteReply::NotApplied(draw_fault(input)?),
             2 => WriteReply::Refused(draw_fault(input)?),
             3 | 4 => WriteReply::Rejected,
-            5 => WriteReply::Throttled { after: Some(Duration::from_millis(input.arbitrary::<u16>()?.into())) },
+            5 => {
+                WriteReply::Throttled { after: Some(Duration::from_millis(input.arbitrary::<u16>()?.into())) }
+            }
             6..=8 => WriteReply::Unknown(draw_fault(input)?),
             _ => self.applied(),
         })

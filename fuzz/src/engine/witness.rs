@@ -6,8 +6,8 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use tenure_core::{
-    AttemptId, CellId, Config, ETag, Engine, Guard, Holder, Instant, Key, LeaseRecord, NodeId, Now, OwnerRecord,
-    ReadId, ReadOp, ReadReply, Ticket, WriteOp, WriteReply,
+    AttemptId, CellId, Config, ETag, Engine, Guard, Holder, Instant, Key, LeaseRecord, NodeId, Now,
+    OwnerRecord, ReadId, ReadOp, ReadReply, Ticket, WriteOp, WriteReply,
 };
 
 /// All evidence of one run.
@@ -28,12 +28,14 @@ pub(super) struct Witness {
     reads: BTreeMap<ReadId, u64>,
 }
 
+/// What has been said to be stored under one tag; a listing does not say.
+type Bodies = Vec<Option<Box<[u8]>>>;
+
 /// What is known about one key.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Tags that an answer about this key has named, each with what was said to be stored under it. A listing
-    /// does not say.
-    tags: BTreeMap<Vec<u8>, Vec<Option<Box<[u8]>>>>,
+    /// Tags that an answer about this key has named, each with what was said to be stored under it.
+    tags: BTreeMap<Vec<u8>, Bodies>,
     /// After which call the latest read was sent that has shown a version.
     shown: u64,
     /// Whether the store has said that there is nothing.
@@ -155,7 +157,9 @@ impl Witness {
     /// A record that names another node changes hands only when that node was fenced.
     fn judge_taking(&self, op: &WriteOp) {
         let Guard::Match(etag) = &op.guard else { return };
-        let Some(seen) = self.keys.get(&op.key).filter(|_| Key::cell(op.key.as_str()).is_some()) else { return };
+        let Some(seen) = self.keys.get(&op.key).filter(|_| Key::cell(op.key.as_str()).is_some()) else {
+            return;
+        };
         // A store that contradicts itself may have shown several bodies under one tag; none may be free to take.
         for body in seen.tags.get(etag.as_bytes()).into_iter().flatten() {
             let Some(Ok(record)) = body.as_deref().map(OwnerRecord::parse) else { return };
@@ -170,7 +174,8 @@ impl Witness {
     /// Tells whether the store has shown a node's tombstone, or its marker.
     fn is_dead(&self, node: &NodeId) -> bool {
         let is_tombstone = |body: &[u8]| LeaseRecord::parse(body).is_ok_and(|lease| lease.is_tombstone());
-        let bodies = |key| self.keys.get(&key).into_iter().flat_map(|seen| seen.tags.values().flatten().flatten());
+        let bodies =
+            |key| self.keys.get(&key).into_iter().flat_map(|seen| seen.tags.values().flatten().flatten());
         bodies(Key::lease(node)).any(|body| is_tombstone(body)) || bodies(Key::retired(node)).next().is_some()
     }
 
@@ -178,7 +183,10 @@ impl Witness {
     pub(super) fn judge_verified(&self, ticket: Ticket) {
         let (key, call) = &self.verifies[&ticket];
         let shown = self.keys.get(key).map(|seen| seen.shown);
-        assert!(shown.is_some_and(|shown| shown >= *call), "{ticket} is confirmed, but {key} was not read since");
+        assert!(
+            shown.is_some_and(|shown| shown >= *call),
+            "{ticket} is confirmed, but {key} was not read since"
+        );
     }
 
     /// Holds what the engine believes now against what the store has said.
