@@ -96,7 +96,14 @@ fn collect(dir: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
 
 /// Starts to describe a run of the binary, without anything from our own environment that it would heed.
 pub(crate) fn tenure(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    let binary = env!("CARGO_BIN_EXE_tenure");
+    let mut command = if ignores_requests_to_end() {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,QUIT,TERM", binary]);
+        command
+    } else {
+        Command::new(binary)
+    };
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.starts_with("AWS_") || name.starts_with("TENURE_") || name.to_lowercase().ends_with("_proxy")
@@ -106,6 +113,17 @@ pub(crate) fn tenure(args: &[&str]) -> Command {
     }
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Tells whether this process ignores signals that ask to end, as it does when a shell without job control
+/// runs it in the background. The binary, rightly, would go on ignoring what it inherits.
+fn ignores_requests_to_end() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM]
+        .iter()
+        .any(|signal| ignored >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 /// What a finished process said.
