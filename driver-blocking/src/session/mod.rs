@@ -9,7 +9,8 @@
 //!
 //! One thread owns the [`Pump`]; everyone else sends it values. What handles read without asking that
 //! thread is two atomics: the time at which the node's authority ends, and whether the cell's tenure has
-//! ended; and, behind a lock of its own, what a watched cell's record says. This module is public for the async driver, not for applications.
+//! ended; and, behind a lock of its own, what a watched cell's record says. This module is public for the
+//! async driver, not for applications.
 
 mod flight;
 mod held;
