@@ -208,7 +208,7 @@ fn call(step: &Step) -> Call {
     let cell = CellId::new(["a", "b", "c"][usize::from(step.pick) % 3]).expect("legal");
     let tenure =
         Tenure { cell: cell.clone(), epoch: Epoch::new(u64::from(step.detail % 4) + 1).expect("not 0") };
-    match (step.detail >> 2) % 19 {
+    match step.detail >> 2 & 15 {
         0..=5 => Call::Claim { cell, wait: Duration::from_millis(u64::from(step.detail >> 6)) },
         6 => Call::Claim { cell, wait: Duration::MAX },
         7 => Call::Join,
@@ -218,8 +218,8 @@ fn call(step: &Step) -> Call {
         11 => Call::Publish { load: None, meta: Some(BTreeMap::new()) },
         12 => Call::Transfer { tenure, to: NodeId::parse("b.1").expect("legal") },
         13 => Call::Release(tenure),
-        14 => Call::Unwatch(cell),
-        15..=16 => Call::Watch(cell),
+        14 if step.pick > 170 => Call::Unwatch(cell),
+        14 => Call::Watch(cell),
         _ => Call::Verify(tenure),
     }
 }
