@@ -110,9 +110,13 @@ fn aws_sigv4() -> Work {
             .expect("complete")
             .into();
         let headers = [("host", "127.0.0.1:9000"), ("if-match", ETAG)].into_iter();
-        let request =
-            SignableRequest::new("PUT", black_box(url.as_str()), headers, SignableBody::Bytes(black_box(BODY)))
-                .expect("a legal request");
+        let request = SignableRequest::new(
+            "PUT",
+            black_box(url.as_str()),
+            headers,
+            SignableBody::Bytes(black_box(BODY)),
+        )
+        .expect("a legal request");
         black_box(sign(request, &params).expect("it can be signed"));
     })
 }

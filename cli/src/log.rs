@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use tenure_blocking::clock;
@@ -20,7 +21,9 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(global: &Global) -> Self {
-        Self { level: global.log, json: global.json, start: clock::mono() }
+        // Several parts of one command log; their lines count from one start.
+        static START: OnceLock<Instant> = OnceLock::new();
+        Self { level: global.log, json: global.json, start: *START.get_or_init(clock::mono) }
     }
 
     /// Says what happened to the node or its cells.

@@ -369,7 +369,11 @@ fn start(node: &NodeId, guard: Guard, body: Arc<[u8]>, env: &mut Env) -> Write {
 fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut Env) -> Option<Step> {
     Some(match reply {
         ReadReply::Failed(fault) => retry(fault, active, env),
-        ReadReply::Found { .. } | ReadReply::Unchanged(_) => Step::Fenced,
+        ReadReply::Found { .. } => Step::Fenced,
+        // An answer that makes no sense kills nobody.
+        ReadReply::Unchanged(_) => {
+            retry(Fault::new(FaultKind::Malformed, "304 to an unconditional read"), active, env)
+        }
         ReadReply::Missing if takes(active) => Step::Go(State::Placing(place(node, env))),
         ReadReply::Missing => Step::Tell(Verdict::Dead),
         ReadReply::Throttled { .. } => retry(Fault::new(FaultKind::Throttled, "retired/"), active, env),

@@ -75,6 +75,9 @@ pub(crate) struct Write {
     /// Whether a read has yet to tell what won: it may be an earlier copy of ours, even one that a layer below
     /// sent on its own.
     was_rejected: bool,
+    /// Whether an attempt was put off, and no read has shown since that it was not applied all the same: some
+    /// stores ask to slow down when too few of their disks have confirmed a write.
+    was_put_off: bool,
     failures: u32,
     /// Whether anybody still wants it: if not, it is not sent again once no attempt can land.
     pub(crate) is_wanted: bool,
@@ -113,6 +116,7 @@ impl Write {
             phase: Phase::Sent(id),
             is_unsettled: false,
             was_rejected: false,
+            was_put_off: false,
             failures: 0,
             is_wanted: true,
             conflicts: 0,
@@ -137,13 +141,16 @@ impl Write {
                 self.read(env);
             }
             WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
-            WriteReply::Refused(fault) if self.is_unsettled => self.failed(fault, Then::Read, env),
+            WriteReply::Refused(fault) if self.is_unsettled || self.was_put_off => {
+                self.failed(fault, Then::Read, env);
+            }
             WriteReply::Refused(fault) => return Fate::Refused(fault),
             WriteReply::Rejected => {
                 self.was_rejected = true;
                 self.read(env);
             }
             WriteReply::Throttled { after } => {
+                self.was_put_off = true;
                 self.last_fault = Some(Fault::new(FaultKind::Throttled, ""));
                 self.throttled(after, Then::Send, env);
             }
@@ -202,8 +209,9 @@ impl Write {
     pub(crate) fn on_wake(&mut self, env: &mut Env) {
         match self.phase {
             Phase::Paused(then, at) if at <= env.mono() => match then {
-                Then::Read => self.read(env),
-                Then::Send => self.send(env),
+                Then::Send if self.is_wanted || !self.was_put_off => self.send(env),
+                // Not for the sake of being applied, but to know that it was not.
+                Then::Read | Then::Send => self.read(env),
             },
             Phase::Paused(..) | Phase::Reading(_) | Phase::Sent(_) => {}
         }
@@ -218,7 +226,8 @@ impl Write {
 
     /// Tells whether giving up now leaves nothing behind: no attempt may still land.
     pub(crate) fn is_harmless(&self) -> bool {
-        !self.is_unsettled && !self.was_rejected && !matches!(self.phase, Phase::Sent(_))
+        let is_open = self.is_unsettled || self.was_rejected || self.was_put_off;
+        !is_open && !matches!(self.phase, Phase::Sent(_))
     }
 
     pub(crate) fn first_sent(&self) -> Instant {
@@ -242,6 +251,7 @@ impl Write {
 
     /// The guarded version is still current, which proves nothing: send the same bytes again.
     fn still_guarded(&mut self, env: &mut Env) {
+        self.was_put_off = false;
         if self.was_rejected {
             self.was_rejected = false;
             self.contradictions += 1;

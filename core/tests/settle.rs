@@ -293,3 +293,54 @@ fn bl_33_every_version_ever_written_has_bytes_of_its_own() {
     bodies.extend(session.writes.into_values());
     assert_eq!(bodies.len(), count);
 }
+
+#[test]
+fn bl_04_a_throttled_claim_that_nobody_wants_any_more_is_looked_at_before_it_is_forgotten() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=30   w2 throttled
+        t=40   cancel t1
+        t=2000 wake
+               -> read r3 cells/a/own.json
+        # Applied all the same: too few disks had confirmed it in time.
+        t=2020 r3 found w2
+               -> write w4 cells/a/own.json match=w2 released epoch=1
+        t=2040 w4 applied
+        t=2050 claim b
+               -> read r5 cells/b/own.json
+        t=2060 r5 missing
+               -> write w6 cells/b/own.json absent node=me epoch=1
+        t=2070 w6 throttled
+        t=2080 cancel t2
+        t=4000 wake
+               -> read r7 cells/b/own.json
+        t=4020 r7 missing
+               idle
+               -> idle until=20340 Renew
+        "#,
+    );
+}
+
+#[test]
+fn bl_04_a_refusal_does_not_settle_a_throttled_attempt() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 throttled
+        t=4900 wake
+               -> write w2 nodes/me.json match=lease lease
+        t=4910 w2 refused denied
+        t=5500 wake
+               -> read r3 nodes/me.json
+        t=5510 r3 found w1
+               -> notify authority until=12400
+        "#,
+    );
+}

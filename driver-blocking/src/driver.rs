@@ -30,6 +30,6 @@ fn run<S: Store>(pump: &mut Pump<Pool<S>>, inbox: &Receiver<Input>) {
             Some(limit) => inbox.recv_timeout(limit).ok(),
             None => inbox.recv().ok(),
         };
-        pump.step(clock::now(), input);
+        pump.step(clock::now, input);
     }
 }

@@ -51,3 +51,8 @@ pub use tenure_core::{
 pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
 pub use threaded::Threaded;
 pub use watch::Watch;
+
+/// Runs the README's example as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

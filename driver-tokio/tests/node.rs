@@ -173,6 +173,22 @@ async fn bl_49_a_store_that_panics_fences_the_node_instead_of_leaving_a_zombie()
 }
 
 #[tokio::test]
+async fn bl_49_a_flood_of_calls_costs_no_lease() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store).await;
+    let cell = node.claim(id("c")).await.expect("free");
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..100_000 {
+        let node = node.clone();
+        calls.spawn(async move { drop(node.locate_fresh(id(&format!("n{number}"))).await) });
+    }
+    // Some are given up on: that many take longer than a ttl. The node is not.
+    calls.join_all().await;
+    assert_eq!(node.fence_cause(), None);
+    assert!(cell.is_held());
+}
+
+#[tokio::test]
 async fn leaving_goes_on_when_its_future_is_dropped() {
     let store = Arc::new(Memory::default());
     let node = join("a", &store).await;

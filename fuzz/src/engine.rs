@@ -7,6 +7,7 @@ mod run;
 mod witness;
 
 use arbitrary::Unstructured;
+use tenure_core::Defect;
 
 use run::Run;
 
@@ -18,8 +19,16 @@ const STEPS_MAX: usize = 600;
 /// # Panics
 /// If the engine panics, or does something for which there is no evidence.
 pub fn check(input: &[u8]) {
+    check_with(None, input);
+}
+
+/// The same with a bug planted in the engine, to show that the witness can see it.
+///
+/// # Panics
+/// If the engine panics, or does something for which there is no evidence.
+pub fn check_with(defect: Option<Defect>, input: &[u8]) {
     let mut input = Unstructured::new(input);
-    let mut run = Run::new(&mut input);
+    let mut run = Run::new(defect, &mut input);
     for _ in 0..STEPS_MAX {
         if input.is_empty() || run.step(&mut input).is_err() {
             break;

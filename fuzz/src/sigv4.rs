@@ -117,17 +117,24 @@ fn judge(case: &Case, (bucket, style): (&Bucket, Style), request: &Request<'_>) 
         panic!("{}: {why}", bytes.escape_ascii());
     }
     let (authority, target) = split_url(request.url);
-    assert_eq!(received.header("host"), Ok(authority.as_bytes()), "the host that is asked is the host signed");
+    assert_eq!(
+        received.header("host"),
+        Ok(authority.as_bytes()),
+        "the host that is asked is the host signed"
+    );
     let rewritten = url::Url::parse(request.url).expect("a URL library takes the URL");
     assert_eq!(rewritten.as_str(), request.url, "a URL library sends what was signed");
-    let signed = core::str::from_utf8(request.canonical_request().split(|&b| b == b'\n').nth(1).unwrap_or_default());
+    let signed =
+        core::str::from_utf8(request.canonical_request().split(|&b| b == b'\n').nth(1).unwrap_or_default());
     assert_eq!(signed, Ok(received.path), "the canonical URI and the request line are the same bytes");
 
     let token = case.token.as_ref().map(|token| token.trim().as_bytes());
     assert_eq!(received.header("x-amz-security-token").ok(), token);
     let if_match = received.header("if-match").ok();
     let if_none_match = received.header("if-none-match").ok();
-    let object = |key: &Key| assert_eq!(path_of(bucket, style, target), format!("{}{key}", bucket.prefix()).into_bytes());
+    let object = |key: &Key| {
+        assert_eq!(path_of(bucket, style, target), format!("{}{key}", bucket.prefix()).into_bytes())
+    };
     match &case.op {
         Op::List(op) => {
             let mut expected = vec![("encoding-type", "url"), ("list-type", "2")];
@@ -162,7 +169,11 @@ fn judge(case: &Case, (bucket, style): (&Bucket, Style), request: &Request<'_>) 
                 Guard::Absent => (None, Some(&b"*"[..])),
                 Guard::Match(etag) => (Some(etag.as_bytes()), None),
             };
-            assert_eq!((received.method, (if_match, if_none_match)), ("PUT", guards), "no write is unguarded");
+            assert_eq!(
+                (received.method, (if_match, if_none_match)),
+                ("PUT", guards),
+                "no write is unguarded"
+            );
             assert_eq!(received.body, &*op.body);
         }
     }

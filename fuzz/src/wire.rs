@@ -51,7 +51,8 @@ impl<'w> Received<'w> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").ok_or("the head has no end")?;
         let (head, body) = (&bytes[..end], &bytes[end + 4..]);
         let mut lines = head.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let first = core::str::from_utf8(lines.next().unwrap_or_default()).map_err(|error| error.to_string())?;
+        let first =
+            core::str::from_utf8(lines.next().unwrap_or_default()).map_err(|error| error.to_string())?;
         let [method, target, "HTTP/1.1"] = first.split(' ').collect::<Vec<_>>()[..] else {
             return Err(format!("the request line is {first:?}"));
         };

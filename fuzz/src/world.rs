@@ -15,13 +15,8 @@ const CHOICES_MAX: usize = 4096;
 pub fn check(input: &[u8]) {
     let Some((first, rest)) = input.split_first() else { return };
     let family = Family::ALL[usize::from(*first) % Family::ALL.len()];
-    let tape: Vec<u32> = rest
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .take(CHOICES_MAX)
-        .map(|&choice| u32::from_le_bytes(choice))
-        .collect();
+    let tape: Vec<u32> =
+        rest.as_chunks::<4>().0.iter().take(CHOICES_MAX).map(|&choice| u32::from_le_bytes(choice)).collect();
     let mut choices = Tape::new(&tape);
     let scenario = Scenario::of(family, &mut choices);
     if let Err(failure) = World::new(scenario, &mut choices).with_trace(Trace::last(60)).run() {

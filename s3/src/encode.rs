@@ -55,9 +55,13 @@ pub(crate) fn percent_decode(text: &str) -> String {
 /// Appends the bytes in lower-case hexadecimal.
 pub(crate) fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     for byte in bytes {
-        out.push(HEX_LOWER[usize::from(byte >> 4)]);
-        out.push(HEX_LOWER[usize::from(byte & 15)]);
+        out.extend_from_slice(&hex(*byte));
     }
+}
+
+/// Returns a byte's two lower-case hexadecimal digits.
+pub(crate) fn hex(byte: u8) -> [u8; 2] {
+    [HEX_LOWER[usize::from(byte >> 4)], HEX_LOWER[usize::from(byte & 15)]]
 }
 
 fn hex_value(digit: u8) -> Option<u8> {

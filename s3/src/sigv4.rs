@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 use crate::credentials::Credentials;
-use crate::encode::push_hex;
+use crate::encode::{hex, push_hex};
 
 const ALGORITHM: &[u8] = b"AWS4-HMAC-SHA256";
 const SERVICE: &[u8] = b"s3";
@@ -264,10 +264,10 @@ impl fmt::Debug for Draft<'_> {
 
 /// Returns the hexadecimal SHA-256 of a body.
 pub(crate) fn payload_hash(body: &[u8]) -> [u8; 64] {
-    let mut text = Vec::with_capacity(64);
-    push_hex(&Sha256::digest(body), &mut text);
     let mut hash = [0; 64];
-    hash.copy_from_slice(&text);
+    for (pair, byte) in hash.as_chunks_mut::<2>().0.iter_mut().zip(Sha256::digest(body)) {
+        *pair = hex(byte);
+    }
     hash
 }
 

@@ -347,7 +347,10 @@ impl Cell {
     fn on_wake(&mut self, ctx: &mut Ctx<'_>) {
         self.give_up_on_time(ctx);
         match &mut self.state {
-            State::Claiming { write, .. } => write.on_wake(ctx.env),
+            State::Claiming { write, .. } => {
+                write.is_wanted = !self.wants.is_empty();
+                write.on_wake(ctx.env);
+            }
             State::Giving(giving) => giving.on_wake(ctx),
             State::Pausing { at, .. } if *at <= ctx.env.mono() => self.read(None, ctx),
             State::Waiting { at, seen, .. } if *at <= ctx.env.mono() => {

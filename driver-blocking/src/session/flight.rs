@@ -14,7 +14,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
     AttemptId, Event, Fault, FaultKind, Instant, ListId, ListReply, Op, ReadId, ReadReply, RemoveId,
@@ -49,6 +49,24 @@ pub struct Job {
     limit: Duration,
     state: Arc<AtomicU64>,
     inbox: Inbox,
+    urgent: Urgent,
+}
+
+/// Replies about this node's own lease, which the pump takes before anything that waits in its queue: a
+/// hundred thousand callers must not come between a node and its renewal (BL-49).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Urgent(Arc<Mutex<Vec<(u64, Reply)>>>);
+
+impl Urgent {
+    /// Takes what has arrived.
+    pub(super) fn take(&self) -> Vec<(u64, Reply)> {
+        core::mem::take(&mut self.lock())
+    }
+
+    // No code that can panic runs under the lock, so a poisoned one is as good as any.
+    fn lock(&self) -> MutexGuard<'_, Vec<(u64, Reply)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Job {
@@ -71,7 +89,13 @@ impl Job {
 
     /// Brings the store's reply back.
     pub fn finish(self, reply: Reply) {
-        (self.inbox)(Input::Replied(self.number, reply));
+        match self.lane {
+            Lane::Lease => {
+                self.urgent.lock().push((self.number, reply));
+                (self.inbox)(Input::Urgent);
+            }
+            Lane::Ordinary => (self.inbox)(Input::Replied(self.number, reply)),
+        }
     }
 }
 
@@ -87,7 +111,7 @@ impl Drop for Job {
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, op, lane, limit: _, state: _, inbox: _ } = self;
+        let Self { number, op, lane, limit: _, state: _, inbox: _, urgent: _ } = self;
         f.debug_struct("Job")
             .field("number", number)
             .field("op", op)
@@ -101,6 +125,7 @@ impl fmt::Debug for Job {
 pub(super) struct Flights {
     next: u64,
     aloft: BTreeMap<u64, Flight>,
+    urgent: Urgent,
     dues: BTreeSet<(Instant, u64)>,
 }
 
@@ -137,7 +162,12 @@ impl Flights {
         self.next += 1;
         self.dues.insert((due, number));
         self.aloft.insert(number, Flight { which, issued: now, due, limit, state: Arc::clone(&state) });
-        Job { number, op: Some(op), lane, limit, state, inbox }
+        Job { number, op: Some(op), lane, limit, state, inbox, urgent: self.urgent.clone() }
+    }
+
+    /// Returns where replies arrive that must not wait.
+    pub(super) fn urgent(&self) -> &Urgent {
+        &self.urgent
     }
 
     /// Returns what the engine is told of a reply; nothing if the flight was given up before.
@@ -261,9 +291,24 @@ mod tests {
         assert!(matches!(event, Some(Event::WriteDone(ID, WriteReply::Unknown(_)))));
     }
 
+    #[test]
+    fn a_reply_about_the_lease_does_not_wait_in_the_queue() {
+        let (mut flights, mut job) = launched_in(Lane::Lease);
+        job.begin(at(5)).expect("queued");
+        job.finish(rejected());
+        let mut arrived = flights.urgent().take();
+        let (number, reply) = arrived.pop().expect("one");
+        assert_eq!(flights.land(number, reply), Some(Event::WriteDone(ID, WriteReply::Rejected)));
+        assert!(arrived.is_empty() && flights.urgent().take().is_empty());
+    }
+
     const ID: AttemptId = AttemptId::new(3);
 
     fn launched() -> (Flights, Job) {
+        launched_in(Lane::Ordinary)
+    }
+
+    fn launched_in(lane: Lane) -> (Flights, Job) {
         let mut flights = Flights::default();
         let op = Op::Write(WriteOp {
             id: ID,
@@ -272,7 +317,7 @@ mod tests {
             body: Arc::from(*b"{}"),
             timeout: TIMEOUT,
         });
-        let job = flights.launch(at(0), op, Lane::Ordinary, Arc::new(drop));
+        let job = flights.launch(at(0), op, lane, Arc::new(drop));
         (flights, job)
     }
 

@@ -65,6 +65,8 @@ pub enum Input {
     Replied(u64, Reply),
     /// A watcher of the cell is gone.
     Unwatched(CellId),
+    /// The store answered a job that must not wait in this queue; the answer is elsewhere.
+    Urgent,
 }
 
 /// The answer to a call.
@@ -207,6 +209,7 @@ impl fmt::Debug for Input {
             Self::Panicked => f.write_str("Panicked"),
             Self::Replied(number, reply) => write!(f, "Replied({number}, {reply:?})"),
             Self::Unwatched(cell) => write!(f, "Unwatched({cell})"),
+            Self::Urgent => f.write_str("Urgent"),
         }
     }
 }

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use tenure_core::{
-    Call, CellId, Command, Engine, Epoch, Event, FenceCause, Instant, Key, Notice, Now, Op, Outcome, Tenure,
-    Ticket,
+    Call, CellId, Command, Engine, Epoch, Event, FenceCause, Instant, Key, Notice, Now, Op, Outcome, Reply,
+    Tenure, Ticket,
 };
 
 use super::flight::Flights;
@@ -92,8 +92,14 @@ impl<I: Io> Pump<I> {
         Some(due.since(now).min(SLICE))
     }
 
-    /// Does what the input asks for, and everything that is due at `now`.
-    pub fn step(&mut self, now: Now, input: Option<Input>) {
+    /// Does what the input asks for, and everything that is due by the clock. The clock is read when the
+    /// replies that are taken now have arrived.
+    pub fn step(&mut self, clock: impl FnOnce() -> Now, input: Option<Input>) {
+        let urgent = self.flights.urgent().take();
+        let now = clock();
+        for (number, reply) in urgent {
+            self.land(now, number, reply);
+        }
         // The input first: after a pause it may be the very reply that would be given up next.
         if let Some(input) = input {
             self.on_input(now, input);
@@ -133,15 +139,19 @@ impl<I: Io> Pump<I> {
             Input::Panicked => {
                 self.over.get_or_insert(FenceCause::Internal);
             }
-            Input::Replied(number, reply) => {
-                if let Some(event) = self.flights.land(number, reply) {
-                    self.feed(now, event);
-                }
-            }
+            Input::Replied(number, reply) => self.land(now, number, reply),
             Input::Unwatched(cell) => {
                 self.watchers.leave(cell.clone());
                 self.call_for_nobody(now, Call::Unwatch(cell));
             }
+            // Taken before.
+            Input::Urgent => {}
+        }
+    }
+
+    fn land(&mut self, now: Now, number: u64, reply: Reply) {
+        if let Some(event) = self.flights.land(number, reply) {
+            self.feed(now, event);
         }
     }
 
@@ -162,11 +172,10 @@ impl<I: Io> Pump<I> {
 
     /// Lets the engine handle one event and carries out what it wants done.
     fn feed(&mut self, now: Now, event: Event) {
-        // A clone of this process draws other bits. Where none can be drawn the node goes on: it only loses
-        // what tells it from a clone.
-        if let Ok(bits) = self.entropy.bits() {
-            self.engine.stir(bits);
-        }
+        // A clone of this process draws other bits; the clock is for machines that were cloned with the state
+        // of their random numbers. Where no bits can be drawn the node goes on with the clock alone.
+        let bits = self.entropy.bits().unwrap_or(0);
+        self.engine.stir(bits.wrapping_add(now.wall.as_nanos() << 32));
         self.engine.handle(now, event);
         self.until = loop {
             match self.engine.poll() {

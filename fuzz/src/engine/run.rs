@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use arbitrary::{Result, Unstructured};
 use tenure_core::{
-    Call, CellId, Command, Config, ETag, Engine, Entry, Epoch, Event, Fault, FaultKind, Instant, Key, ListOp,
-    ListReply, NodeId, Notice, Now, Page, ReadOp, ReadReply, RemoveId, RemoveReply, SessionId, Stamps, StoreTime,
-    Tenure, Ticket, WallTime, WriteOp, WriteReply,
+    Call, CellId, Command, Config, Defect, ETag, Engine, Entry, Epoch, Event, Fault, FaultKind, Instant, Key,
+    ListOp, ListReply, NodeId, Notice, Now, Outcome, Page, ReadOp, ReadReply, RemoveId, RemoveReply,
+    SessionId, Stamps, StoreTime, Tenure, Ticket, WallTime, WriteOp, WriteReply,
 };
 
 use super::witness::Witness;
@@ -32,8 +32,8 @@ const COMMANDS_MAX: usize = 5000;
 
 impl Run {
     /// Starts a session; most inputs have it join without trouble, since most decisions are made after that.
-    pub(super) fn new(input: &mut Unstructured<'_>) -> Self {
-        let config = Config::new("me").with_ttl(Duration::from_secs(3));
+    pub(super) fn new(defect: Option<Defect>, input: &mut Unstructured<'_>) -> Self {
+        let config = Config { defect, ..Config::new("me").with_ttl(Duration::from_secs(3)) };
         let engine = Engine::new(config.clone(), SessionId::new(1), 3).expect("a legal configuration");
         let mut run = Self {
             witness: Witness::new(engine.node().clone(), &config),
@@ -114,7 +114,11 @@ impl Run {
 
     fn call(&mut self, call: Call) {
         self.tickets += 1;
-        self.handle(Event::Call(Ticket::new(self.tickets), call));
+        let ticket = Ticket::new(self.tickets);
+        if let Call::Verify(tenure) = &call {
+            self.witness.asked(ticket, Key::owner(&tenure.cell));
+        }
+        self.handle(Event::Call(ticket, call));
     }
 
     fn answer_write(&mut self, op: &WriteOp, sent: Instant, reply: WriteReply) {
@@ -130,6 +134,7 @@ impl Run {
             commands += 1;
             assert!(commands < COMMANDS_MAX, "the engine does not come to rest");
             match self.engine.poll() {
+                Command::Done(ticket, Outcome::Verified(Ok(()))) => self.witness.judge_verified(ticket),
                 Command::Done(..) => {}
                 Command::Idle { .. } => break,
                 Command::List(op) => {
@@ -140,6 +145,7 @@ impl Run {
                 Command::Notify(_) => {}
                 Command::Read(op) => {
                     assert!(!self.witness.is_fenced, "{op:?} after the fence");
+                    self.witness.sent_read(&op);
                     self.reads.push(op);
                 }
                 Command::Remove(op) => {
@@ -178,7 +184,8 @@ impl Run {
     }
 
     fn draw_node(&self, input: &mut Unstructured<'_>) -> Result<NodeId> {
-        let other = NodeId::parse(["b.1", "c.1"][usize::from(input.arbitrary::<bool>()?)]).expect("a legal id");
+        let other =
+            NodeId::parse(["b.1", "c.1"][usize::from(input.arbitrary::<bool>()?)]).expect("a legal id");
         Ok(if input.ratio(1, 4)? { self.engine.node().clone() } else { other })
     }
 
@@ -230,7 +237,9 @@ impl Run {
             1 => WriteReply::NotApplied(draw_fault(input)?),
             2 => WriteReply::Refused(draw_fault(input)?),
             3 | 4 => WriteReply::Rejected,
-            5 => WriteReply::Throttled { after: Some(Duration::from_millis(input.arbitrary::<u16>()?.into())) },
+            5 => {
+                WriteReply::Throttled { after: Some(Duration::from_millis(input.arbitrary::<u16>()?.into())) }
+            }
             6..=8 => WriteReply::Unknown(draw_fault(input)?),
             _ => self.applied(),
         })
@@ -244,9 +253,10 @@ impl Run {
         let mut entries = Vec::new();
         for _ in 0..input.int_in_range(0..=3_u8)? {
             let node = Key::lease(&self.draw_node(input)?);
-            let etag = Some(self.draw_tag(&node, input)?);
+            let etag = self.draw_tag(&node, input)?;
+            self.witness.heard_tag(node.clone(), &etag);
             let key = if input.ratio(1, 8)? { input.arbitrary()? } else { node.as_str().to_owned() };
-            entries.push(Entry { key, etag, modified });
+            entries.push(Entry { key, etag: Some(etag), modified });
         }
         let next = if input.ratio(1, 4)? { Some(Arc::from("more")) } else { None };
         Ok(ListReply::Page(Page { entries, next, date }))
@@ -267,12 +277,10 @@ impl Run {
     /// Draws a tag that the key has had, or a new one.
     fn draw_tag(&mut self, key: &Key, input: &mut Unstructured<'_>) -> Result<ETag> {
         let known = self.witness.tag(key, input.int_in_range(0..=7)?);
-        let etag = match known {
+        Ok(match known {
             Some(known) if input.ratio(2, 3)? => known,
             Some(_) | None => self.fresh_tag(),
-        };
-        self.witness.heard_tag(key.clone(), &etag);
-        Ok(etag)
+        })
     }
 
     fn applied(&mut self) -> WriteReply {
