@@ -8,7 +8,7 @@ use crate::config::{Config, ConfigError};
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{
-    ClaimError, FenceCause, LocateError, PeersError, ReleaseError, TransferError, VerifyError,
+    ClaimError, FenceCause, LocateError, PeersError, ReleaseError, TransferError, VerifyError, WatchError,
 };
 use crate::event::{Call, Command, Event, Location, Notice, Outcome, Tenure, Ticket};
 use crate::fleet::Fleet;
@@ -17,6 +17,7 @@ use crate::lease::Lease;
 use crate::locate::Locates;
 use crate::peer::{Asker, Peers, Told};
 use crate::time::{Deadline, Instant, Now, Timer};
+use crate::watch::Watches;
 
 /// One node's session: every decision it makes.
 ///
@@ -30,6 +31,7 @@ pub struct Engine {
     peers: Peers,
     locates: Locates,
     fleet: Fleet,
+    watches: Watches,
     leaving: Option<Leaving>,
 }
 
@@ -68,6 +70,7 @@ impl Engine {
             peers: Peers::new(),
             locates: Locates::new(),
             fleet: Fleet::new(),
+            watches: Watches::new(),
             leaving: None,
         })
     }
@@ -166,6 +169,10 @@ impl Engine {
                 let told = self.peers.on_read(&node, id, reply, &mut self.env);
                 self.tell(&node, told);
             }
+            Some(Target::Watch(cell)) => {
+                let with = (&mut self.env, &mut self.cells.memory);
+                self.watches.on_read(&cell, id, reply, with);
+            }
             Some(Target::Probe) | None => {}
         }
     }
@@ -184,7 +191,7 @@ impl Engine {
                 false
             }
             Some(Target::Probe) => self.lease.on_probe(id, reply, &mut self.env),
-            Some(Target::Fleet | Target::Locate(_)) | None => false,
+            Some(Target::Fleet | Target::Locate(_) | Target::Watch(_)) | None => false,
         };
         if ended {
             self.end_session();
@@ -263,6 +270,20 @@ impl Engine {
                 };
                 self.env.done(ticket, Outcome::Peers(Err(error)));
             }
+            (Call::Unwatch(cell), _) => {
+                self.watches.unwatch(&cell);
+                self.env.done(ticket, Outcome::Unwatched);
+            }
+            (Call::Watch(cell), None | Some(Refusal::Leaving)) => {
+                self.watches.watch(ticket, cell, &mut self.env);
+            }
+            (Call::Watch(_), Some(refusal)) => {
+                let error = match refusal {
+                    Refusal::Fenced(cause) => WatchError::Fenced(cause),
+                    Refusal::Leaving | Refusal::NotJoined => WatchError::NotJoined,
+                };
+                self.env.done(ticket, Outcome::Watched(Err(error)));
+            }
         }
     }
 
@@ -309,6 +330,7 @@ impl Engine {
     fn wake_due(&mut self) {
         self.lease.on_wake(&mut self.env);
         while self.peers.wake(&mut self.env) {}
+        while self.watches.wake(&mut self.env) {}
         let standing = self.standing();
         while self.cells.wake((&mut self.env, &mut self.peers, standing)) {}
     }
@@ -375,6 +397,7 @@ impl Engine {
         self.peers.clear();
         self.locates.fence(cause, &mut self.env);
         self.fleet.fence(cause, &mut self.env);
+        self.watches.fence(cause, &mut self.env);
         if let Some(leaving) = self.leaving.take() {
             for ticket in leaving.callers {
                 self.env.done(ticket, Outcome::Left);
@@ -386,8 +409,13 @@ impl Engine {
         let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
         let leaving =
             leaving.and_then(|leaving| leaving.give_up).map(|at| Deadline { at, timer: Timer::Poll });
-        let machines =
-            [self.lease.deadline(&self.env), self.peers.deadline(), self.cells.deadline(), leaving];
+        let machines = [
+            self.lease.deadline(&self.env),
+            self.peers.deadline(),
+            self.cells.deadline(),
+            self.watches.deadline(),
+            leaving,
+        ];
         machines.into_iter().flatten().min()
     }
 }

@@ -21,6 +21,7 @@ pub(crate) enum Target {
     Locate(Ticket),
     Peer(NodeId),
     Probe,
+    Watch(CellId),
 }
 
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::error::{
-    ClaimError, FenceCause, JoinError, LocateError, LossReason, PeersError, ReleaseError, TransferError,
-    VerifyError,
+    BadRecord, ClaimError, FenceCause, JoinError, LocateError, LossReason, PeersError, ReleaseError,
+    TransferError, VerifyError, WatchError,
 };
 use crate::id::{CellId, Epoch, NodeId};
 use crate::record::{LeaseRecord, Load};
@@ -102,8 +102,13 @@ pub enum Call {
         /// To whom.
         to: NodeId,
     },
+    /// End one watch of the cell: one that a [`Outcome::Watched`] began. The last one's end stops the polling.
+    Unwatch(CellId),
     /// Ask the store whether a tenure holds: before work done under it is acknowledged.
     Verify(Tenure),
+    /// Watch the cell's record: answered with what a first look shows, or the last one if the cell is watched
+    /// already, and then told by [`Notice::OwnerChanged`] until [`Call::Unwatch`] or the session's end.
+    Watch(CellId),
 }
 
 /// What the engine wants done. The driver polls until it says `Idle`.
@@ -148,8 +153,12 @@ pub enum Outcome {
     Released(Result<(), ReleaseError>),
     /// Answers [`Call::Transfer`]: the epoch of the offer, which is already the receiver's.
     Transferred(Result<Epoch, TransferError>),
+    /// Answers [`Call::Unwatch`].
+    Unwatched,
     /// Answers [`Call::Verify`].
     Verified(Result<(), VerifyError>),
+    /// Answers [`Call::Watch`]; after an error nothing is watched on that caller's behalf.
+    Watched(Result<Owner, WatchError>),
 }
 
 /// Something the application should know.
@@ -172,6 +181,14 @@ pub enum Notice {
     },
     /// The session has ended, and every tenure with it. Emitted once.
     Fenced(FenceCause),
+    /// The record of a watched cell says something else than before. Emitted once per change, whatever the number
+    /// of watchers; states that came and went between two looks are never seen.
+    OwnerChanged {
+        /// The cell.
+        cell: CellId,
+        /// What the record says now.
+        owner: Owner,
+    },
 }
 
 /// Where a cell is.
@@ -190,6 +207,34 @@ pub enum Location {
     Free,
     /// At this node.
     Here(Epoch),
+}
+
+/// What a cell's record says: advice to a watcher, true when the store was asked.
+///
+/// It says nothing of whether the owner lives; [`Call::Locate`] finds that out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Owner {
+    /// The record is not one from which ownership can follow.
+    Bad(BadRecord),
+    /// Nobody holds the cell.
+    Free {
+        /// The last owner's epoch; nothing if there is no record.
+        epoch: Option<Epoch>,
+    },
+    /// A node holds the cell, as long as its lease lives.
+    Held {
+        /// The node.
+        node: NodeId,
+        /// The epoch at which it holds the cell.
+        epoch: Epoch,
+    },
+    /// The cell is offered to a node that has not accepted yet; nobody acts on it.
+    Offered {
+        /// To whom.
+        to: NodeId,
+        /// The epoch at which that node would hold the cell.
+        epoch: Epoch,
+    },
 }
 
 /// A node of the fleet.

@@ -169,6 +169,7 @@ mod probe;
 mod record;
 mod store;
 mod time;
+mod watch;
 mod write;
 
 pub use config::{Config, ConfigError, StoreClock, TTL_MAX};
@@ -177,9 +178,9 @@ pub use defects::Defect;
 pub use engine::Engine;
 pub use error::{
     BadRecord, ClaimError, FenceCause, HeldBy, JoinError, LocateError, LossReason, PeersError, ReleaseError,
-    TransferError, VerifyError,
+    TransferError, VerifyError, WatchError,
 };
-pub use event::{Call, Command, Event, Location, Notice, Outcome, Peer, Tenure, Ticket};
+pub use event::{Call, Command, Event, Location, Notice, Outcome, Owner, Peer, Tenure, Ticket};
 pub use id::{CellId, ETag, Epoch, NodeId, SessionId, WriteId};
 pub use name::NameError;
 pub use record::{Holder, LeaseRecord, Load, OwnerRecord, RecordError};

@@ -91,7 +91,7 @@ const REMEMBERED: usize = 4096;
 const READS_MAX: u32 = 3;
 
 /// How long a throttled key rests, before jitter: a second at least.
-const THROTTLED: Duration = Duration::from_millis(1250);
+pub(crate) const THROTTLED: Duration = Duration::from_millis(1250);
 
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;

@@ -218,6 +218,8 @@ fn call(step: &Step) -> Call {
         11 => Call::Publish { load: None, meta: Some(BTreeMap::new()) },
         12 => Call::Transfer { tenure, to: NodeId::parse("b.1").expect("legal") },
         13 => Call::Release(tenure),
+        14 if step.pick > 170 => Call::Unwatch(cell),
+        14 => Call::Watch(cell),
         _ => Call::Verify(tenure),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use tenure_core::{
     Call, CellId, ClaimError, Config, FaultKind, FenceCause, JoinError, Load, LocateError, Location, NodeId,
-    Outcome, Peer, PeersError,
+    Outcome, Peer, PeersError, WatchError,
 };
 
 use crate::cell::Cell;
@@ -15,11 +15,13 @@ use crate::driver;
 use crate::pool::Pool;
 use crate::session::{Answer, Inbox, Session, failed};
 use crate::store::Store;
+use crate::watch::Watch;
 
 /// A member of the fleet, for one session: it holds a lease, and cells as long as the lease lives.
 ///
-/// Every clone is the same session. Its engine runs on a thread of its own. When the last clone and the last
-/// [`Cell`] are dropped without [`leave`](Self::leave), the node leaves in the background, within about one ttl.
+/// Every clone is the same session. Its engine runs on a thread of its own. When the last clone, the last
+/// [`Cell`] and the last [`Watch`] are dropped without [`leave`](Self::leave), the node leaves in the background,
+/// within about one ttl.
 #[derive(Clone, Debug)]
 pub struct Node {
     session: Arc<Session>,
@@ -90,6 +92,20 @@ impl Node {
     /// See [`LocateError`].
     pub fn locate_fresh(&self, cell: CellId) -> Result<Location, LocateError> {
         self.locate_at_most(cell, Duration::ZERO)
+    }
+
+    /// Watches what a cell's record says, from now on until the last [`Watch`] of it is dropped.
+    ///
+    /// Blocks for a first look, at most for the node's patience; a cell that is watched already takes none. A node
+    /// that ends meanwhile ends the call.
+    ///
+    /// # Errors
+    /// See [`WatchError`].
+    pub fn watch(&self, cell: CellId) -> Result<Watch, WatchError> {
+        match ask(&self.session, Call::Watch(cell)) {
+            Some(Answer::Watched(result)) => result.map(Watch::new),
+            _ => Err(WatchError::Fenced(self.session.cause())),
+        }
     }
 
     /// Lists the nodes of the fleet, this one included.

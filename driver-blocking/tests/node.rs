@@ -9,8 +9,8 @@ use std::thread;
 
 use support::{LONG, Memory, TTL, Trap, Watched, config};
 use tenure_blocking::{
-    Cell, CellId, ClaimError, FaultKind, FenceCause, JoinError, Key, Location, Loss, Node, Op, ReleaseError,
-    Reply, Store, StoreClock, VerifyError,
+    Cell, CellId, ClaimError, Epoch, FaultKind, FenceCause, JoinError, Key, Location, Loss, Node, Op, Owner,
+    ReleaseError, Reply, Store, StoreClock, VerifyError, WatchError,
 };
 
 #[test]
@@ -238,6 +238,127 @@ fn a_join_on_a_store_that_hangs_is_bounded() {
     store.trap(None);
 }
 
+#[test]
+fn a_watcher_sees_a_claim_a_release_and_a_takeover() {
+    let store = Arc::new(Memory::default());
+    let (a, b) = (join("a", &store), join("b", &store));
+    let mut watch = b.watch(id("c")).expect("answered");
+    assert_eq!((watch.id(), watch.current()), (&id("c"), &Owner::Free { epoch: None }));
+    let cell = a.claim(id("c")).expect("free");
+    assert_eq!(watch.changed_within(LONG), Some(&held(&a, 1)));
+    cell.release().expect("confirmed");
+    assert_eq!(watch.changed(), Some(&Owner::Free { epoch: Epoch::new(1) }));
+    let _cell = a.claim(id("c")).expect("released");
+    assert_eq!(watch.changed(), Some(&held(&a, 2)));
+
+    store.trap(Some(Trap::Panic("PUT nodes/a.")));
+    assert_eq!(a.fenced_within(LONG), Some(FenceCause::Internal));
+    assert_eq!(watch.changed_within(Duration::ZERO), None, "dead, but named");
+    assert!(!watch.is_over());
+    store.trap(None);
+    let _cell = b.claim_within(id("c"), LONG).expect("of a dead node");
+    assert_eq!(watch.changed(), Some(&held(&b, 3)));
+    assert_eq!(watch.current(), &held(&b, 3));
+}
+
+#[test]
+fn a_slow_watcher_sees_the_latest_state_and_a_clone_sees_for_itself() {
+    let store = Arc::new(Memory::default());
+    let (a, b) = (join("a", &store), join("b", &store));
+    let mut quick = b.watch(id("c")).expect("answered");
+    let mut slow = b.watch(id("c")).expect("watched already");
+    let mut clone = slow.clone();
+    for epoch in 1..=2 {
+        let cell = a.claim(id("c")).expect("free");
+        assert_eq!(quick.changed(), Some(&held(&a, epoch)));
+        cell.release().expect("confirmed");
+        assert_eq!(quick.changed(), Some(&Owner::Free { epoch: Epoch::new(epoch) }));
+    }
+    let last = Owner::Free { epoch: Epoch::new(2) };
+    assert_eq!(slow.current(), &Owner::Free { epoch: None });
+    assert_eq!(slow.changed_within(Duration::ZERO), Some(&last));
+    assert_eq!(slow.changed_within(Duration::ZERO), None);
+    assert_eq!(clone.changed_within(Duration::ZERO), Some(&last));
+}
+
+#[test]
+fn a_cell_is_looked_at_until_the_last_watch_of_it_is_dropped() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    let watches = [(); 2].map(|()| node.watch(id("c")).expect("answered"));
+    let clone = watches[0].clone();
+    drop(watches);
+    store.take_log();
+    store.wait_for("GET cells/c", 3);
+    drop(clone);
+    // What was on its way meanwhile has long arrived when the lease has been renewed twice.
+    store.take_log();
+    store.wait_for("PUT nodes/", 2);
+    store.take_log();
+    store.wait_for("PUT nodes/", 3);
+    assert_eq!(store.take_log_of("cells/"), Vec::<String>::new());
+
+    let watch = node.watch(id("c")).expect("anew");
+    assert_eq!(watch.current(), &Owner::Free { epoch: None });
+    store.wait_for("GET cells/c", 2);
+}
+
+#[test]
+fn the_end_of_the_session_ends_every_watch() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    let mut watches = ["c", "d", "c"].map(|cell| node.watch(id(cell)).expect("answered"));
+    let [first, ..] = &mut watches;
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| first.changed().cloned());
+        node.clone().leave();
+        assert_eq!(waiting.join().expect("no panic"), None);
+    });
+    for mut watch in watches {
+        assert_eq!(watch.changed(), None);
+        assert!(watch.is_over());
+        assert_eq!(watch.changed_within(LONG), None, "and for good");
+        assert_eq!(watch.current(), &Owner::Free { epoch: None });
+    }
+    assert!(matches!(node.watch(id("c")), Err(WatchError::Fenced(FenceCause::Left))));
+}
+
+#[test]
+fn a_store_that_panics_ends_every_watch() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    let mut watch = node.watch(id("c")).expect("answered");
+    store.trap(Some(Trap::Panic("PUT nodes/")));
+    assert_eq!(watch.changed(), None);
+    assert!(watch.is_over());
+}
+
+#[test]
+fn a_watch_keeps_its_session_and_the_last_handle_ends_it() {
+    let store = Arc::new(Memory::default());
+    let (node, other) = (join("a", &store), join("b", &store));
+    let lease = lease(&node);
+    let mut watch = node.watch(id("c")).expect("answered");
+    drop(node);
+    let _cell = other.claim(id("c")).expect("free");
+    assert_eq!(watch.changed(), Some(&held(&other, 1)));
+    drop(watch);
+    store.wait_for_body(&lease, r#""expires_ms":0"#);
+}
+
+#[test]
+fn a_watch_of_a_store_that_hangs_is_bounded_and_one_that_began_outlasts_it() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store);
+    let mut watch = node.watch(id("c")).expect("answered");
+    store.trap(Some(Trap::Hang("GET cells/")));
+    let error = node.watch(id("d")).expect_err("no answer");
+    assert!(matches!(&error, WatchError::Store(fault) if fault.kind == FaultKind::TimedOut), "{error}");
+    store.trap(None);
+    let _cell = node.claim(id("c")).expect("free");
+    assert_eq!(watch.changed(), Some(&held(&node, 1)));
+}
+
 /// A store that looks, with each write of a cell, whether a handle still says that it is held.
 struct Looking {
     store: Arc<Memory>,
@@ -272,6 +393,10 @@ fn join(name: &str, store: &Arc<Memory>) -> Node {
 
 fn id(text: &str) -> CellId {
     CellId::new(text).expect("legal")
+}
+
+fn held(node: &Node, epoch: u64) -> Owner {
+    Owner::Held { node: node.id().clone(), epoch: Epoch::new(epoch).expect("not zero") }
 }
 
 fn lease(node: &Node) -> String {

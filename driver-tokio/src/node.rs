@@ -8,19 +8,20 @@ use tenure_blocking::clock;
 use tenure_blocking::session::{Answer, Inbox, Session, failed};
 use tenure_core::{
     Call, CellId, ClaimError, Config, FaultKind, FenceCause, JoinError, Load, LocateError, Location, NodeId,
-    Outcome, Peer, PeersError, Ticket,
+    Outcome, Peer, PeersError, Ticket, WatchError,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::cell::Cell;
 use crate::driver::{self, Tasks};
 use crate::store::Store;
+use crate::watch::Watch;
 
 /// A member of the fleet, for one session: it holds a lease, and cells as long as the lease lives.
 ///
 /// Every clone is the same session. Its engine runs on a thread and a runtime of its own, so its futures can
-/// be awaited on any executor. When the last clone and the last [`Cell`] are dropped without
-/// [`leave`](Self::leave), the node leaves in the background, within about one ttl.
+/// be awaited on any executor. When the last clone, the last [`Cell`] and the last [`Watch`] are
+/// dropped without [`leave`](Self::leave), the node leaves in the background, within about one ttl.
 #[derive(Clone, Debug)]
 pub struct Node {
     session: Arc<Session>,
@@ -109,6 +110,20 @@ impl Node {
     /// See [`LocateError`].
     pub async fn locate_fresh(&self, cell: CellId) -> Result<Location, LocateError> {
         self.locate_at_most(cell, Duration::ZERO).await
+    }
+
+    /// Watches what a cell's record says, from now on until the last [`Watch`] of it is dropped.
+    ///
+    /// Takes for a first look, at most for the node's patience; a cell that is watched already takes none. A node
+    /// that ends meanwhile ends the call. Dropping the future watches nothing.
+    ///
+    /// # Errors
+    /// See [`WatchError`].
+    pub async fn watch(&self, cell: CellId) -> Result<Watch, WatchError> {
+        match ask(&self.session, Call::Watch(cell)).await {
+            Some(Answer::Watched(result)) => result.map(Watch::new),
+            _ => Err(WatchError::Fenced(self.session.cause())),
+        }
     }
 
     /// Lists the nodes of the fleet, this one included.

@@ -12,8 +12,8 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use support::{LONG, Memory, TTL, Trap, Watched, config};
 use tenure_tokio::{
-    Cell, CellId, ClaimError, FenceCause, Loss, Node, Op, ReleaseError, Reply, Store, StoreClock, Threaded,
-    VerifyError,
+    Cell, CellId, ClaimError, Epoch, FenceCause, Loss, Node, Op, Owner, ReleaseError, Reply, Store,
+    StoreClock, Threaded, VerifyError, WatchError,
 };
 use tokio::time::timeout;
 
@@ -228,6 +228,104 @@ async fn a_session_that_ended_lets_go_of_the_store_while_handles_remain() {
     node.leave().await;
 }
 
+#[tokio::test]
+async fn a_watcher_sees_a_claim_a_release_and_a_takeover() {
+    let store = Arc::new(Memory::default());
+    let (a, b) = (join("a", &store).await, join("b", &store).await);
+    let mut watch = b.watch(id("c")).await.expect("answered");
+    assert_eq!((watch.id(), watch.current()), (&id("c"), &Owner::Free { epoch: None }));
+    let cell = a.claim(id("c")).await.expect("free");
+    assert_eq!(watch.changed().await, Some(&held(&a, 1)));
+    cell.release().await.expect("confirmed");
+    assert_eq!(watch.changed().await, Some(&Owner::Free { epoch: Epoch::new(1) }));
+    let _cell = a.claim(id("c")).await.expect("released");
+    assert_eq!(watch.changed().await, Some(&held(&a, 2)));
+
+    store.trap(Some(Trap::Panic("PUT nodes/a.")));
+    assert_eq!(timeout(LONG, a.fenced()).await, Ok(FenceCause::Internal));
+    assert!(poll_now(pin!(watch.changed())).is_pending(), "dead, but named");
+    store.trap(None);
+    let _cell = b.claim_within(id("c"), LONG).await.expect("of a dead node");
+    assert_eq!(watch.changed().await, Some(&held(&b, 3)), "a dropped future has lost nothing");
+    assert_eq!(watch.current(), &held(&b, 3));
+}
+
+#[tokio::test]
+async fn a_slow_watcher_sees_the_latest_state_and_a_clone_sees_for_itself() {
+    let store = Arc::new(Memory::default());
+    let (a, b) = (join("a", &store).await, join("b", &store).await);
+    let mut quick = b.watch(id("c")).await.expect("answered");
+    let mut slow = b.watch(id("c")).await.expect("watched already");
+    let mut clone = slow.clone();
+    for epoch in 1..=2 {
+        let cell = a.claim(id("c")).await.expect("free");
+        assert_eq!(quick.changed().await, Some(&held(&a, epoch)));
+        cell.release().await.expect("confirmed");
+        assert_eq!(quick.changed().await, Some(&Owner::Free { epoch: Epoch::new(epoch) }));
+    }
+    let last = Owner::Free { epoch: Epoch::new(2) };
+    assert_eq!(slow.current(), &Owner::Free { epoch: None });
+    assert_eq!(poll_now(pin!(slow.changed())), Poll::Ready(Some(&last)));
+    assert!(poll_now(pin!(slow.changed())).is_pending());
+    assert_eq!(poll_now(pin!(clone.changed())), Poll::Ready(Some(&last)));
+}
+
+#[tokio::test]
+async fn a_cell_is_looked_at_until_the_last_watch_of_it_is_dropped() {
+    let store = Arc::new(Memory::default());
+    let node = join_threaded("a", &store).await;
+    let first = node.watch(id("c")).await.expect("answered");
+    let second = node.watch(id("c")).await.expect("watched already");
+    let clone = first.clone();
+    drop((first, second));
+    store.take_log();
+    store.wait_for("GET cells/c", 3);
+    drop(clone);
+    assert_unwatched(&store);
+}
+
+#[tokio::test]
+async fn a_dropped_watch_future_watches_nothing() {
+    let store = Arc::new(Memory::default());
+    let node = join_threaded("a", &store).await;
+    store.take_log();
+    store.trap(Some(Trap::Hold("GET cells/c")));
+    {
+        let mut watch = pin!(node.watch(id("c")));
+        assert!(poll_now(watch.as_mut()).is_pending());
+        store.wait_for("GET cells/c", 1);
+    }
+    store.trap(None);
+    assert_unwatched(&store);
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_ends_every_watch() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store).await;
+    let mut watch = node.watch(id("c")).await.expect("answered");
+    let mut twin = watch.clone();
+    let waiting = tokio::spawn(async move { twin.changed().await.cloned() });
+    node.clone().leave().await;
+    assert_eq!(waiting.await.expect("no panic"), None);
+    for _ in 0..2 {
+        assert_eq!(watch.changed().await, None);
+        assert!(watch.is_over());
+    }
+    assert_eq!(watch.current(), &Owner::Free { epoch: None });
+    assert!(matches!(node.watch(id("c")).await, Err(WatchError::Fenced(FenceCause::Left))));
+}
+
+#[tokio::test]
+async fn a_store_that_panics_ends_every_watch() {
+    let store = Arc::new(Memory::default());
+    let node = join("a", &store).await;
+    let mut watch = node.watch(id("c")).await.expect("answered");
+    store.trap(Some(Trap::Panic("PUT nodes/")));
+    assert_eq!(timeout(LONG, watch.changed()).await, Ok(None));
+    assert!(watch.is_over());
+}
+
 #[test]
 fn a_node_needs_no_runtime_of_the_application() {
     let store = Arc::new(Memory::default());
@@ -273,6 +371,20 @@ async fn claim_all(node: &Node, count: usize) -> Vec<Cell> {
         cells.push(claim.await.expect("no panic"));
     }
     cells
+}
+
+/// Checks that nothing asks for a cell any more.
+fn assert_unwatched(store: &Memory) {
+    // What was on its way meanwhile has long arrived when the lease has been renewed twice.
+    store.take_log();
+    store.wait_for("PUT nodes/", 2);
+    store.take_log();
+    store.wait_for("PUT nodes/", 3);
+    assert_eq!(store.take_log_of("cells/"), Vec::<String>::new());
+}
+
+fn held(node: &Node, epoch: u64) -> Owner {
+    Owner::Held { node: node.id().clone(), epoch: Epoch::new(epoch).expect("not zero") }
 }
 
 fn id(text: &str) -> CellId {

@@ -170,7 +170,9 @@ impl Client {
             | Call::Publish { .. }
             | Call::Release(_)
             | Call::Transfer { .. }
-            | Call::Verify(_) => {}
+            | Call::Unwatch(_)
+            | Call::Verify(_)
+            | Call::Watch(_) => {}
         }
         if let Some(cell) = cell {
             self.works[cell].waits = Some(ticket);

@@ -219,7 +219,9 @@ impl Spotter {
             | Outcome::Published
             | Outcome::Released(Err(_))
             | Outcome::Transferred(_)
-            | Outcome::Verified(_) => {}
+            | Outcome::Unwatched
+            | Outcome::Verified(_)
+            | Outcome::Watched(_) => {}
         }
     }
 

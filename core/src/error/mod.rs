@@ -4,7 +4,9 @@
 
 mod ops;
 
-pub use ops::{ClaimError, JoinError, LocateError, PeersError, ReleaseError, TransferError, VerifyError};
+pub use ops::{
+    ClaimError, JoinError, LocateError, PeersError, ReleaseError, TransferError, VerifyError, WatchError,
+};
 
 use alloc::string::String;
 use core::fmt;

@@ -128,6 +128,18 @@ pub enum PeersError {
     Store(Fault),
 }
 
+/// Why a cell could not be watched. A watch that began does not fail: it goes on until the session ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// The session has ended.
+    Fenced(FenceCause),
+    /// The node has not joined.
+    NotJoined,
+    /// The store could not be used for a first look: see the fault.
+    Store(Fault),
+}
+
 /// Writes what every operation of an ended session says.
 fn fenced(f: &mut fmt::Formatter<'_>, cause: FenceCause) -> fmt::Result {
     write!(f, "this session has ended ({cause}); join again as a new one")
@@ -306,6 +318,26 @@ impl fmt::Display for PeersError {
     }
 }
 
+impl WatchError {
+    /// Returns the stable word for programs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Fenced(_) | Self::NotJoined => "fenced",
+            Self::Store(fault) => fault.kind_str(),
+        }
+    }
+}
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fenced(cause) => fenced(f, *cause),
+            Self::NotJoined => f.write_str("this node has not joined"),
+            Self::Store(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
 fn not_owner(f: &mut fmt::Formatter<'_>, cell: &CellId) -> fmt::Result {
     write!(f, "this node does not own cell {cell} at that epoch")
 }
@@ -317,3 +349,4 @@ impl core::error::Error for TransferError {}
 impl core::error::Error for VerifyError {}
 impl core::error::Error for LocateError {}
 impl core::error::Error for PeersError {}
+impl core::error::Error for WatchError {}

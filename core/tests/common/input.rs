@@ -70,7 +70,9 @@ fn call(words: &[&str], session: &Session) -> Call {
             let to = if to == "me" { session.me.clone() } else { NodeId::parse(to).expect("a node") };
             Call::Transfer { tenure: tenure(), to }
         }
+        "unwatch" => Call::Unwatch(cell(words[1])),
         "verify" => Call::Verify(tenure()),
+        "watch" => Call::Watch(cell(words[1])),
         other => panic!("{other:?} is no input"),
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 use tenure_core::{
-    Command, Guard, LeaseRecord, Location, Notice, Outcome, OwnerRecord, Peer, Tenure, WriteOp,
+    Command, Guard, LeaseRecord, Location, Notice, Outcome, Owner, OwnerRecord, Peer, Tenure, WriteOp,
 };
 
 use super::session::Session;
@@ -73,7 +73,18 @@ fn notice_line(notice: &Notice) -> String {
         Notice::CellEnded(tenure) => format!("ended {}", tenure_line(tenure)),
         Notice::CellLost { tenure, reason } => format!("lost {} {reason}", tenure_line(tenure)),
         Notice::Fenced(cause) => format!("fenced {cause}"),
+        Notice::OwnerChanged { cell, owner } => format!("changed {cell} {}", owner_line(owner)),
         other => panic!("{other:?} has no notation yet"),
+    }
+}
+
+fn owner_line(owner: &Owner) -> String {
+    match owner {
+        Owner::Bad(bad) => format!("bad: {bad}"),
+        Owner::Free { epoch: None } => "absent".to_owned(),
+        Owner::Free { epoch: Some(epoch) } => format!("released epoch={epoch}"),
+        Owner::Held { node, epoch } => format!("held node={node} epoch={epoch}"),
+        Owner::Offered { to, epoch } => format!("offered to={to} epoch={epoch}"),
     }
 }
 
@@ -103,8 +114,11 @@ fn outcome_line(outcome: &Outcome) -> String {
         Outcome::Released(Err(error)) => failure(error.kind(), error),
         Outcome::Transferred(Ok(epoch)) => format!("transferred epoch={epoch}"),
         Outcome::Transferred(Err(error)) => failure(error.kind(), error),
+        Outcome::Unwatched => "unwatched".to_owned(),
         Outcome::Verified(Ok(())) => "verified".to_owned(),
         Outcome::Verified(Err(error)) => failure(error.kind(), error),
+        Outcome::Watched(Ok(owner)) => format!("watched {}", owner_line(owner)),
+        Outcome::Watched(Err(error)) => failure(error.kind(), error),
     }
 }
 

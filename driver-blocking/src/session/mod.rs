@@ -9,12 +9,14 @@
 //!
 //! One thread owns the [`Pump`]; everyone else sends it values. What handles read without asking that
 //! thread is two atomics: the time at which the node's authority ends, and whether the cell's tenure has
-//! ended. This module is public for the async driver, not for applications.
+//! ended; and, behind a lock of its own, what a watched cell's record says. This module is public for the
+//! async driver, not for applications.
 
 mod flight;
 mod held;
 mod latch;
 mod pump;
+mod watching;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -22,14 +24,15 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
-    Call, ClaimError, Config, Engine, Fault, FaultKind, FenceCause, Instant, JoinError, NodeId, Outcome,
-    Reply, SessionId, Tenure, Ticket,
+    Call, CellId, ClaimError, Config, Engine, Fault, FaultKind, FenceCause, Instant, JoinError, NodeId,
+    Outcome, Reply, SessionId, Tenure, Ticket, WatchError,
 };
 
 pub use flight::{Job, Lane};
 pub use held::{Held, Loss};
 pub use latch::{Latch, Listen};
 pub use pump::{Io, Pump};
+pub use watching::{Turn, Watching};
 
 use crate::entropy::Entropy;
 
@@ -60,6 +63,8 @@ pub enum Input {
     Panicked,
     /// The store answered a job.
     Replied(u64, Reply),
+    /// A watcher of the cell is gone.
+    Unwatched(CellId),
     /// The store answered a job that must not wait in this queue; the answer is elsewhere.
     Urgent,
 }
@@ -71,6 +76,8 @@ pub enum Answer {
     Claimed(Result<Arc<Held>, ClaimError>),
     /// To any other call.
     Plain(Outcome),
+    /// To [`Call::Watch`]. If nobody is left to receive it, dropping it ends the watch.
+    Watched(Result<Watching, WatchError>),
 }
 
 /// What handles see of the session without asking the pump.
@@ -201,6 +208,7 @@ impl fmt::Debug for Input {
             Self::Orphaned => f.write_str("Orphaned"),
             Self::Panicked => f.write_str("Panicked"),
             Self::Replied(number, reply) => write!(f, "Replied({number}, {reply:?})"),
+            Self::Unwatched(cell) => write!(f, "Unwatched({cell})"),
             Self::Urgent => f.write_str("Urgent"),
         }
     }

@@ -17,6 +17,7 @@ use tenure_core::{
 };
 
 use super::flight::Flights;
+use super::watching::Watchers;
 use super::{Answer, Answerer, Held, Inbox, Input, Job, Lane, Loss, Session, Shared};
 use crate::entropy::Entropy;
 
@@ -39,6 +40,7 @@ pub struct Pump<I> {
     shared: Arc<Shared>,
     session: Weak<Session>,
     cells: BTreeMap<CellId, (Epoch, Weak<Held>)>,
+    watchers: Watchers,
     answers: BTreeMap<Ticket, Answerer>,
     flights: Flights,
     /// When the engine wants to look at the clock.
@@ -69,6 +71,7 @@ impl<I: Io> Pump<I> {
             shared,
             session: Arc::downgrade(session),
             cells: BTreeMap::new(),
+            watchers: Watchers::default(),
             answers: BTreeMap::new(),
             flights: Flights::default(),
             until: None,
@@ -137,6 +140,10 @@ impl<I: Io> Pump<I> {
                 self.over.get_or_insert(FenceCause::Internal);
             }
             Input::Replied(number, reply) => self.land(now, number, reply),
+            Input::Unwatched(cell) => {
+                self.watchers.leave(cell.clone());
+                self.call_for_nobody(now, Call::Unwatch(cell));
+            }
             // Taken before.
             Input::Urgent => {}
         }
@@ -151,6 +158,9 @@ impl<I: Io> Pump<I> {
     fn call(&mut self, now: Now, ticket: Ticket, call: Call, answer: Answerer) {
         if call == Call::Leave {
             self.leave_by.get_or_insert(now.mono.after(self.patience));
+        }
+        if let Call::Watch(cell) = &call {
+            self.watchers.ask(ticket, cell.clone());
         }
         self.answers.insert(ticket, answer);
         self.feed(now, Event::Call(ticket, call));
@@ -198,17 +208,15 @@ impl<I: Io> Pump<I> {
             self.over.get_or_insert(FenceCause::Left);
         }
         let answer = if let Outcome::Claimed(result) = outcome {
-            match result.map(|tenure| self.hold(&tenure)) {
-                Ok(Some(held)) => Answer::Claimed(Ok(held)),
-                // No handle of the session is left, so nobody waits for this one; the node is leaving.
-                Ok(None) => return drop(self.answers.remove(&ticket)),
-                Err(error) => Answer::Claimed(Err(error)),
-            }
+            result.map(|tenure| self.hold(&tenure)).transpose().map(Answer::Claimed)
+        } else if let Outcome::Watched(result) = outcome {
+            self.watchers.answer(ticket, result, self.session.upgrade()).map(Answer::Watched)
         } else {
-            Answer::Plain(outcome)
+            Some(Answer::Plain(outcome))
         };
-        // An answer that nobody takes is dropped, and with it a handle, which asks for the release.
-        if let Some(answerer) = self.answers.remove(&ticket) {
+        // An answer that nobody takes is dropped, and with it a handle, which asks for the release. There is
+        // none if no handle of the session is left: then nobody waits for one, and the node is leaving.
+        if let (Some(answerer), Some(answer)) = (self.answers.remove(&ticket), answer) {
             answerer(answer);
         }
     }
@@ -239,6 +247,7 @@ impl<I: Io> Pump<I> {
             Notice::CellEnded(tenure) => self.end(&tenure, Loss::Ended),
             Notice::CellLost { tenure, reason } => self.end(&tenure, Loss::Lost(reason)),
             Notice::Fenced(cause) => self.end_all(cause),
+            Notice::OwnerChanged { cell, owner } => self.watchers.change(&cell, owner),
             // A notice this driver does not know ends nothing; those that do are above.
             _ => {}
         }
@@ -257,7 +266,7 @@ impl<I: Io> Pump<I> {
 }
 
 impl<I> Pump<I> {
-    /// Ends the session: authority first, then every tenure.
+    /// Ends the session: authority first, then every tenure, then every watch.
     fn end_all(&mut self, cause: FenceCause) {
         self.shared.fence(cause);
         for (_, held) in core::mem::take(&mut self.cells).into_values() {
@@ -265,6 +274,7 @@ impl<I> Pump<I> {
                 held.end(Loss::Fenced(cause));
             }
         }
+        self.watchers.end();
     }
 }
 

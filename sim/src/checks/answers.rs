@@ -79,7 +79,9 @@ fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> R
         | (Call::Locate { .. }, Outcome::Located(_))
         | (Call::Peers, Outcome::Peers(_))
         | (Call::Publish { .. }, Outcome::Published)
-        | (Call::Verify(_), Outcome::Verified(_)) => true,
+        | (Call::Unwatch(_), Outcome::Unwatched)
+        | (Call::Verify(_), Outcome::Verified(_))
+        | (Call::Watch(_), Outcome::Watched(_)) => true,
         _ => return Err("the answer does not fit the question"),
     };
     if is_so { Ok(()) } else { Err("the answer is not so") }

@@ -1,0 +1,229 @@
+//! Watching cells' records: one conditional read per poll interval and cell, however many watch it.
+//!
+//! What is watched is the record, not the owner's life: who died without releasing is shown as holding the cell
+//! until somebody else takes it. States that come and go between two looks are never seen.
+//!
+//! ```text
+//!   watch -> Reading -- answered, or failed --> Resting
+//!               ^                                  |
+//!               '-------------- due ---------------'      the last unwatch, or a fence -> (forgotten)
+//! ```
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use crate::env::{Env, Target};
+use crate::error::{BadRecord, FenceCause, WatchError};
+use crate::event::{Notice, Outcome, Owner, Ticket};
+use crate::id::{CellId, ETag};
+use crate::memory::Memory;
+use crate::peer::THROTTLED;
+use crate::record::{Holder, OwnerRecord};
+use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
+use crate::time::{Deadline, Instant, Timer};
+
+/// Every cell that somebody on this node watches.
+#[derive(Clone, Debug)]
+pub(crate) struct Watches {
+    map: BTreeMap<CellId, Watch>,
+    deadlines: BTreeSet<(Instant, CellId)>,
+}
+
+#[derive(Clone, Debug)]
+struct Watch {
+    /// Who waits for the first look.
+    callers: Vec<Caller>,
+    /// How many were answered and have not ended their watch: none before the first look.
+    watchers: u64,
+    seen: Option<Seen>,
+    step: Step,
+    /// Looks failed in a row.
+    failures: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Caller {
+    ticket: Ticket,
+    /// When the caller is told of the trouble instead of waiting on.
+    give_up: Instant,
+}
+
+/// What the last look showed.
+#[derive(Clone, Debug)]
+struct Seen {
+    owner: Owner,
+    /// The version looked at; nothing if there was no record.
+    etag: Option<ETag>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Reading(ReadId),
+    Resting(Instant),
+}
+
+impl Watches {
+    pub(crate) fn new() -> Self {
+        Self { map: BTreeMap::new(), deadlines: BTreeSet::new() }
+    }
+
+    /// Takes a watcher, who is answered at once if the record has been looked at before.
+    pub(crate) fn watch(&mut self, ticket: Ticket, cell: CellId, env: &mut Env) {
+        let caller = Caller { ticket, give_up: env.mono().after(env.config.patience) };
+        match self.map.get_mut(&cell) {
+            Some(Watch { seen: Some(seen), watchers, .. }) => {
+                *watchers += 1;
+                env.done(ticket, Outcome::Watched(Ok(seen.owner.clone())));
+            }
+            Some(watch) => watch.callers.push(caller),
+            None => {
+                let step = Step::Reading(read(&cell, None, env));
+                let callers = alloc::vec![caller];
+                self.map.insert(cell, Watch { callers, watchers: 0, seen: None, step, failures: 0 });
+            }
+        }
+    }
+
+    /// Ends the watch of one who was answered; the last one's end stops the polling.
+    pub(crate) fn unwatch(&mut self, cell: &CellId) {
+        self.with(cell, |watch| watch.watchers = watch.watchers.saturating_sub(1));
+    }
+
+    pub(crate) fn on_read(
+        &mut self,
+        cell: &CellId,
+        id: ReadId,
+        reply: ReadReply,
+        (env, memory): (&mut Env, &mut Memory),
+    ) {
+        self.with(cell, |watch| {
+            if matches!(watch.step, Step::Reading(awaited) if awaited == id) {
+                watch.on_read(cell, reply, env, memory);
+            }
+        });
+    }
+
+    /// Looks again at one cell, if any is due.
+    pub(crate) fn wake(&mut self, env: &mut Env) -> bool {
+        let Some((at, cell)) = self.deadlines.first().cloned() else { return false };
+        if at > env.mono() {
+            return false;
+        }
+        self.with(&cell, |watch| {
+            let unless = watch.seen.as_ref().and_then(|seen| seen.etag.clone());
+            watch.step = Step::Reading(read(&cell, unless, env));
+        });
+        true
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        self.deadlines.first().map(|(at, _)| Deadline { at: *at, timer: Timer::Poll })
+    }
+
+    /// Ends every watch with the session.
+    pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
+        self.deadlines.clear();
+        for caller in core::mem::take(&mut self.map).into_values().flat_map(|watch| watch.callers) {
+            env.done(caller.ticket, Outcome::Watched(Err(WatchError::Fenced(cause))));
+        }
+    }
+
+    /// Applies one step to a watched cell and keeps the deadline index true; one that nobody watches any more
+    /// is forgotten.
+    fn with(&mut self, cell: &CellId, step: impl FnOnce(&mut Watch)) {
+        let Some(watch) = self.map.get_mut(cell) else { return };
+        if let Step::Resting(at) = watch.step {
+            self.deadlines.remove(&(at, cell.clone()));
+        }
+        step(watch);
+        if watch.watchers == 0 && watch.callers.is_empty() {
+            self.map.remove(cell);
+        } else if let Step::Resting(at) = watch.step {
+            self.deadlines.insert((at, cell.clone()));
+        }
+    }
+}
+
+impl Watch {
+    fn on_read(&mut self, cell: &CellId, reply: ReadReply, env: &mut Env, memory: &mut Memory) {
+        let fault = match reply {
+            ReadReply::Found { etag, body, .. } => {
+                let owner = owner(cell, &etag, &body, memory);
+                return self.show(cell, Seen { owner, etag: Some(etag) }, env);
+            }
+            ReadReply::Missing => {
+                return self.show(cell, Seen { owner: Owner::Free { epoch: None }, etag: None }, env);
+            }
+            ReadReply::Unchanged(_) => match &self.seen {
+                Some(Seen { etag: Some(_), .. }) => return self.rest(env),
+                Some(Seen { etag: None, .. }) | None => {
+                    Fault::new(FaultKind::Malformed, "304 to an unconditional read")
+                }
+            },
+            ReadReply::Failed(fault) => fault,
+            ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(cell).as_str()),
+        };
+        self.fail(&fault, env);
+    }
+
+    /// Tells the watchers what a look showed, unless it shows what they know.
+    fn show(&mut self, cell: &CellId, seen: Seen, env: &mut Env) {
+        let owner = &seen.owner;
+        if self.seen.as_ref().is_some_and(|before| before.owner != *owner) {
+            env.notify(Notice::OwnerChanged { cell: cell.clone(), owner: owner.clone() });
+        }
+        for caller in self.callers.drain(..) {
+            self.watchers += 1;
+            env.done(caller.ticket, Outcome::Watched(Ok(owner.clone())));
+        }
+        self.seen = Some(seen);
+        self.rest(env);
+    }
+
+    fn rest(&mut self, env: &mut Env) {
+        self.failures = 0;
+        let delay = env.rng.jitter(env.config.poll * 9 / 10, 100);
+        self.step = Step::Resting(env.mono().after(delay));
+    }
+
+    /// A look failed: look again, later each time. Only who has seen nothing yet is told, and not for ever.
+    fn fail(&mut self, fault: &Fault, env: &mut Env) {
+        let now = env.mono();
+        let is_hopeless = matches!(fault.kind, FaultKind::Config | FaultKind::Denied);
+        self.callers.retain(|caller| {
+            let waits = !is_hopeless && now < caller.give_up;
+            if !waits {
+                env.done(caller.ticket, Outcome::Watched(Err(WatchError::Store(fault.clone()))));
+            }
+            waits
+        });
+        self.failures = self.failures.saturating_add(1);
+        let mut delay = env.rng.backoff(self.failures, env.config.poll * 2);
+        if fault.kind == FaultKind::Throttled {
+            delay = delay.max(env.rng.jitter(THROTTLED, 200));
+        }
+        self.step = Step::Resting(now.after(delay));
+    }
+}
+
+fn read(cell: &CellId, unless: Option<ETag>, env: &mut Env) -> ReadId {
+    env.read(Target::Watch(cell.clone()), Key::owner(cell), unless)
+}
+
+/// Says what a version of the record means.
+fn owner(cell: &CellId, etag: &ETag, body: &[u8], memory: &mut Memory) -> Owner {
+    let record = match OwnerRecord::parse(body) {
+        Ok(record) => record,
+        Err(why) => {
+            let (key, etag) = (Key::owner(cell), etag.clone());
+            return Owner::Bad(BadRecord::Corrupt { key, etag, why: alloc::format!("{why}") });
+        }
+    };
+    memory.note(cell, record.epoch);
+    let epoch = record.epoch;
+    match record.holder() {
+        Holder::Nobody => Owner::Free { epoch: Some(epoch) },
+        Holder::Node(node) => Owner::Held { node: node.clone(), epoch },
+        Holder::OfferedTo(to) => Owner::Offered { to: to.clone(), epoch },
+    }
+}
