@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use tenure_blocking::OpenError;
 use tenure_blocking::ownership::OwnershipError;
 use tenure_core::{
-    BadRecord, ClaimError, Fault, FenceCause, HeldBy, JoinError, LocateError, PeersError, ReleaseError,
-    TransferError, VerifyError,
+    BadRecord, ClaimError, Fault, FenceCause, HeldBy, JoinError, LocateError, PeersError, PublishError,
+    ReleaseError, TransferError, VerifyError,
 };
 
 /// The exit codes of DESIGN, beside the child's own.
@@ -187,6 +187,16 @@ impl From<JoinError> for Failure {
             JoinError::Config(_) | JoinError::Joined | JoinError::Store(_) | JoinError::Unfit(_) | _ => {
                 failure
             }
+        }
+    }
+}
+
+impl From<PublishError> for Failure {
+    fn from(error: PublishError) -> Self {
+        let failure = Self::new(error.kind(), &error);
+        match error {
+            PublishError::Fenced(cause) => Self::of_cause(cause, failure),
+            PublishError::TooLong | _ => failure,
         }
     }
 }

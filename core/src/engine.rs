@@ -3,13 +3,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::admit::{self, Phase};
 use crate::cell::{Cells, Standing};
 use crate::config::{Config, ConfigError};
 use crate::defects::Defect;
 use crate::env::{Env, Target};
-use crate::error::{
-    ClaimError, FenceCause, LocateError, PeersError, ReleaseError, TransferError, VerifyError, WatchError,
-};
+use crate::error::FenceCause;
 use crate::event::{Call, Command, Event, Location, Notice, Outcome, Tenure, Ticket};
 use crate::fleet::Fleet;
 use crate::id::{CellId, NodeId, SessionId};
@@ -47,13 +46,6 @@ struct Leaving {
 
 /// How many cells a leaving node gives back at once.
 const GIVING_MAX: usize = 32;
-
-/// Why a call cannot be taken.
-enum Refusal {
-    Fenced(FenceCause),
-    Leaving,
-    NotJoined,
-}
 
 impl Engine {
     /// Creates an engine that has not joined. `session` is fresh entropy from the driver; `seed` jitters delays.
@@ -199,103 +191,44 @@ impl Engine {
     }
 
     fn call(&mut self, ticket: Ticket, call: Call) {
-        let refusal = self.refusal();
+        if let Some(refused) = admit::refuse(&call, self.phase()) {
+            return self.env.done(ticket, refused);
+        }
         let standing = self.standing();
         let with = (&mut self.env, &mut self.peers, standing);
-        match (call, refusal) {
-            (Call::Join, _) => self.lease.join(ticket, &mut self.env),
-            (Call::Leave, _) => self.leave(ticket),
-            (Call::Publish { load, meta }, _) => {
-                self.lease.publish(load, meta, &self.env);
-                self.env.done(ticket, Outcome::Published);
+        match call {
+            Call::Claim { cell, wait } => self.cells.claim(&cell, (ticket, wait), with),
+            Call::Join => self.lease.join(ticket, &mut self.env),
+            Call::Leave => self.leave(ticket),
+            Call::Locate { cell, max_age } => match self.tenure(&cell, self.env.now) {
+                Some(tenure) => self.env.done(ticket, Outcome::Located(Ok(Location::Here(tenure.epoch)))),
+                None => self.locates.ask(ticket, cell, max_age, (&mut self.env, &self.cells.memory)),
+            },
+            Call::Peers => self.fleet.ask(ticket, &mut self.env),
+            Call::Publish { load, meta } => {
+                let published = self.lease.publish(load, meta, &self.env);
+                self.env.done(ticket, Outcome::Published(published));
             }
-            (Call::Claim { cell, wait }, None) => self.cells.claim(&cell, (ticket, wait), with),
-            (Call::Claim { .. }, Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => ClaimError::Fenced(cause),
-                    Refusal::Leaving => ClaimError::Leaving,
-                    Refusal::NotJoined => ClaimError::NotJoined,
-                };
-                self.env.done(ticket, Outcome::Claimed(Err(error)));
-            }
-            // A leaving node still answers for what it holds.
-            (Call::Release(tenure), None | Some(Refusal::Leaving)) => {
-                self.cells.release(ticket, &tenure, with)
-            }
-            (Call::Release(tenure), Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => ReleaseError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => ReleaseError::NotOwner(tenure.cell),
-                };
-                self.env.done(ticket, Outcome::Released(Err(error)));
-            }
-            (Call::Transfer { tenure, to }, None | Some(Refusal::Leaving)) => {
-                self.cells.transfer(ticket, &tenure, &to, with);
-            }
-            (Call::Transfer { tenure, .. }, Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => TransferError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => TransferError::NotOwner(tenure.cell),
-                };
-                self.env.done(ticket, Outcome::Transferred(Err(error)));
-            }
-            (Call::Verify(tenure), None | Some(Refusal::Leaving)) => self.cells.verify(ticket, &tenure, with),
-            (Call::Verify(tenure), Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => VerifyError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => VerifyError::NotOwner(tenure.cell),
-                };
-                self.env.done(ticket, Outcome::Verified(Err(error)));
-            }
-            (Call::Locate { cell, max_age }, None | Some(Refusal::Leaving)) => {
-                match self.tenure(&cell, self.env.now) {
-                    Some(tenure) => {
-                        self.env.done(ticket, Outcome::Located(Ok(Location::Here(tenure.epoch))));
-                    }
-                    None => self.locates.ask(ticket, cell, max_age, (&mut self.env, &self.cells.memory)),
-                }
-            }
-            (Call::Locate { .. }, Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => LocateError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => LocateError::NotJoined,
-                };
-                self.env.done(ticket, Outcome::Located(Err(error)));
-            }
-            (Call::Peers, None | Some(Refusal::Leaving)) => self.fleet.ask(ticket, &mut self.env),
-            (Call::Peers, Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => PeersError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => PeersError::NotJoined,
-                };
-                self.env.done(ticket, Outcome::Peers(Err(error)));
-            }
-            (Call::Unwatch(cell), _) => {
+            Call::Release(tenure) => self.cells.release(ticket, &tenure, with),
+            Call::Transfer { tenure, to } => self.cells.transfer(ticket, &tenure, &to, with),
+            Call::Unwatch(cell) => {
                 self.watches.unwatch(&cell);
                 self.env.done(ticket, Outcome::Unwatched);
             }
-            (Call::Watch(cell), None | Some(Refusal::Leaving)) => {
-                self.watches.watch(ticket, cell, &mut self.env);
-            }
-            (Call::Watch(_), Some(refusal)) => {
-                let error = match refusal {
-                    Refusal::Fenced(cause) => WatchError::Fenced(cause),
-                    Refusal::Leaving | Refusal::NotJoined => WatchError::NotJoined,
-                };
-                self.env.done(ticket, Outcome::Watched(Err(error)));
-            }
+            Call::Verify(tenure) => self.cells.verify(ticket, &tenure, with),
+            Call::Watch(cell) => self.watches.watch(ticket, cell, &mut self.env),
         }
     }
 
-    fn refusal(&self) -> Option<Refusal> {
+    fn phase(&self) -> Phase {
         if let Some(cause) = self.lease.fenced() {
-            Some(Refusal::Fenced(cause))
+            Phase::Fenced(cause)
         } else if self.leaving.is_some() {
-            Some(Refusal::Leaving)
+            Phase::Leaving
         } else if self.authority().is_none() {
-            Some(Refusal::NotJoined)
+            Phase::New
         } else {
-            None
+            Phase::Joined
         }
     }
 

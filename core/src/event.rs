@@ -7,8 +7,8 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::error::{
-    BadRecord, ClaimError, FenceCause, JoinError, LocateError, LossReason, PeersError, ReleaseError,
-    TransferError, VerifyError, WatchError,
+    BadRecord, ClaimError, FenceCause, JoinError, LocateError, LossReason, PeersError, PublishError,
+    ReleaseError, TransferError, VerifyError, WatchError,
 };
 use crate::id::{CellId, Epoch, NodeId};
 use crate::record::{LeaseRecord, Load};
@@ -148,7 +148,7 @@ pub enum Outcome {
     /// Answers [`Call::Peers`].
     Peers(Result<Vec<Peer>, PeersError>),
     /// Answers [`Call::Publish`].
-    Published,
+    Published(Result<(), PublishError>),
     /// Answers [`Call::Release`].
     Released(Result<(), ReleaseError>),
     /// Answers [`Call::Transfer`]: the epoch of the offer, which is already the receiver's.

@@ -15,7 +15,7 @@ use core::mem;
 use crate::config::Config;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
-use crate::error::{FenceCause, JoinError};
+use crate::error::{FenceCause, JoinError, PublishError};
 use crate::event::{Notice, Outcome, Ticket};
 use crate::id::ETag;
 use crate::probe::{Probe, Verdict};
@@ -86,12 +86,22 @@ impl Lease {
         }
     }
 
-    /// Takes what the next renewal carries. Facts too long for a lease that others can read leave it as it is.
-    pub(crate) fn publish(&mut self, load: Option<Load>, meta: Option<BTreeMap<String, String>>, env: &Env) {
-        self.load = load.or(self.load.take());
-        if let Some(meta) = meta.filter(|meta| fits(env.config.addr.as_deref(), meta)) {
+    /// Takes what the next renewal carries.
+    pub(crate) fn publish(
+        &mut self,
+        load: Option<Load>,
+        meta: Option<BTreeMap<String, String>>,
+        env: &Env,
+    ) -> Result<(), PublishError> {
+        if let Some(meta) = meta {
+            if !fits(env.config.addr.as_deref(), &meta) {
+                // Others could not read the lease, and so not judge it.
+                return Err(PublishError::TooLong);
+            }
             self.meta = meta;
         }
+        self.load = load.or(self.load.take());
+        Ok(())
     }
 
     /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it. Returns whether

@@ -148,6 +148,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod admit;
 mod backoff;
 mod cell;
 mod config;
@@ -177,8 +178,8 @@ pub use config::{Config, ConfigError, StoreClock, TTL_MAX};
 pub use defects::Defect;
 pub use engine::Engine;
 pub use error::{
-    BadRecord, ClaimError, FenceCause, HeldBy, JoinError, LocateError, LossReason, PeersError, ReleaseError,
-    TransferError, VerifyError, WatchError,
+    BadRecord, ClaimError, FenceCause, HeldBy, JoinError, LocateError, LossReason, PeersError, PublishError,
+    ReleaseError, TransferError, VerifyError, WatchError,
 };
 pub use event::{Call, Command, Event, Location, Notice, Outcome, Owner, Peer, Tenure, Ticket};
 pub use id::{CellId, ETag, Epoch, NodeId, SessionId, WriteId};

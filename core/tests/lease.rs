@@ -327,7 +327,7 @@ fn nothing_follows_a_fence() {
         t=9008 join
                -> done t12 error fenced: this session has ended (expired); join again as a new one
         t=9009 publish zone=a
-               -> done t13 published
+               -> done t13 error fenced: this session has ended (expired); join again as a new one
                idle
                -> idle
         "#,

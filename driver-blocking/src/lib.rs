@@ -52,9 +52,9 @@ pub use store::Store;
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
-    NameError, NodeId, Op, Owner, Page, Peer, PeersError, ReadOp, ReadReply, ReleaseError, RemoveOp,
-    RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError, WatchError,
-    WriteOp, WriteReply,
+    NameError, NodeId, Op, Owner, Page, Peer, PeersError, PublishError, ReadOp, ReadReply, ReleaseError,
+    RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
+    WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
 pub use watch::Watch;

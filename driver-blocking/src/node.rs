@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use tenure_core::{
     Call, CellId, ClaimError, Config, FaultKind, FenceCause, JoinError, Load, LocateError, Location, NodeId,
-    Outcome, Peer, PeersError, WatchError,
+    Outcome, Peer, PeersError, PublishError, WatchError,
 };
 
 use crate::cell::Cell;
@@ -121,12 +121,21 @@ impl Node {
         }
     }
 
-    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published, and so
-    /// do facts of more than 16 KiB as JSON, together with the address.
+    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published.
     ///
-    /// Returns at once; an ended session publishes nothing.
-    pub fn publish(&self, load: Option<Load>, meta: Option<BTreeMap<String, String>>) {
-        self.session.call(Call::Publish { load, meta }, Box::new(drop));
+    /// Blocks for no request.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn publish(
+        &self,
+        load: Option<Load>,
+        meta: Option<BTreeMap<String, String>>,
+    ) -> Result<(), PublishError> {
+        match ask(&self.session, Call::Publish { load, meta }) {
+            Some(Answer::Plain(Outcome::Published(result))) => result,
+            _ => Err(PublishError::Fenced(self.session.cause())),
+        }
     }
 
     /// Blocks until the session has ended, and tells why. It never begins again: join as a new one.

@@ -44,9 +44,9 @@ pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions};
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
-    NameError, NodeId, Op, Owner, Page, Peer, PeersError, ReadOp, ReadReply, ReleaseError, RemoveOp,
-    RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError, WatchError,
-    WriteOp, WriteReply,
+    NameError, NodeId, Op, Owner, Page, Peer, PeersError, PublishError, ReadOp, ReadReply, ReleaseError,
+    RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
+    WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
 pub use threaded::Threaded;

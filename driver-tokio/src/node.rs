@@ -8,7 +8,7 @@ use tenure_blocking::clock;
 use tenure_blocking::session::{Answer, Inbox, Session, failed};
 use tenure_core::{
     Call, CellId, ClaimError, Config, FaultKind, FenceCause, JoinError, Load, LocateError, Location, NodeId,
-    Outcome, Peer, PeersError, Ticket, WatchError,
+    Outcome, Peer, PeersError, PublishError, Ticket, WatchError,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -140,12 +140,21 @@ impl Node {
         }
     }
 
-    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published, and so
-    /// do facts of more than 16 KiB as JSON, together with the address.
+    /// Publishes load and facts about this node with its next renewal; nothing keeps what was published.
     ///
-    /// Returns at once; an ended session publishes nothing.
-    pub fn publish(&self, load: Option<Load>, meta: Option<BTreeMap<String, String>>) {
-        self.session.call(Call::Publish { load, meta }, Box::new(drop));
+    /// Waits for no request. Dropping the future only stops listening.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub async fn publish(
+        &self,
+        load: Option<Load>,
+        meta: Option<BTreeMap<String, String>>,
+    ) -> Result<(), PublishError> {
+        match ask(&self.session, Call::Publish { load, meta }).await {
+            Some(Answer::Plain(Outcome::Published(result))) => result,
+            _ => Err(PublishError::Fenced(self.session.cause())),
+        }
     }
 
     /// Resolves when the session has ended, and tells why. It never begins again: join as a new one. Dropping

@@ -216,7 +216,7 @@ impl Spotter {
             | Outcome::Left
             | Outcome::Located(_)
             | Outcome::Peers(_)
-            | Outcome::Published
+            | Outcome::Published(_)
             | Outcome::Released(Err(_))
             | Outcome::Transferred(_)
             | Outcome::Unwatched

@@ -53,7 +53,7 @@ impl Agent {
                 Ok(json!({ "peers": peers }))
             }
             What::Publish { load, meta } => {
-                self.node.publish(load, meta);
+                self.node.publish(load, meta).await?;
                 Ok(json!({}))
             }
             What::Release(tenure) => {

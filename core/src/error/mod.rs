@@ -5,7 +5,8 @@
 mod ops;
 
 pub use ops::{
-    ClaimError, JoinError, LocateError, PeersError, ReleaseError, TransferError, VerifyError, WatchError,
+    ClaimError, JoinError, LocateError, PeersError, PublishError, ReleaseError, TransferError, VerifyError,
+    WatchError,
 };
 
 use alloc::string::String;

@@ -140,6 +140,17 @@ pub enum WatchError {
     Store(Fault),
 }
 
+/// Why facts about this node were not published.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The session has ended.
+    Fenced(FenceCause),
+    /// Address and facts take more than 16 KiB as JSON, too much for a lease that others can read. What was
+    /// published before stays.
+    TooLong,
+}
+
 /// Writes what every operation of an ended session says.
 fn fenced(f: &mut fmt::Formatter<'_>, cause: FenceCause) -> fmt::Result {
     write!(f, "this session has ended ({cause}); join again as a new one")
@@ -337,6 +348,27 @@ impl fmt::Display for WatchError {
         }
     }
 }
+
+impl PublishError {
+    /// Returns the stable word for programs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Fenced(_) => "fenced",
+            Self::TooLong => "usage",
+        }
+    }
+}
+
+impl fmt::Display for PublishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fenced(cause) => fenced(f, *cause),
+            Self::TooLong => f.write_str("addr and meta are too long: publish 16 KiB as JSON at most"),
+        }
+    }
+}
+
+impl core::error::Error for PublishError {}
 
 fn not_owner(f: &mut fmt::Formatter<'_>, cell: &CellId) -> fmt::Result {
     write!(f, "this node does not own cell {cell} at that epoch")

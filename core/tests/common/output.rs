@@ -109,7 +109,8 @@ fn outcome_line(outcome: &Outcome) -> String {
             format!("peers{}", peers.iter().map(peer).collect::<String>())
         }
         Outcome::Peers(Err(error)) => failure(error.kind(), error),
-        Outcome::Published => "published".to_owned(),
+        Outcome::Published(Ok(())) => "published".to_owned(),
+        Outcome::Published(Err(error)) => format!("error {}: {error}", error.kind()),
         Outcome::Released(Ok(())) => "released".to_owned(),
         Outcome::Released(Err(error)) => failure(error.kind(), error),
         Outcome::Transferred(Ok(epoch)) => format!("transferred epoch={epoch}"),

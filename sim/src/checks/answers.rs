@@ -78,7 +78,7 @@ fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> R
         | (Call::Leave, Outcome::Left)
         | (Call::Locate { .. }, Outcome::Located(_))
         | (Call::Peers, Outcome::Peers(_))
-        | (Call::Publish { .. }, Outcome::Published)
+        | (Call::Publish { .. }, Outcome::Published(_))
         | (Call::Unwatch(_), Outcome::Unwatched)
         | (Call::Verify(_), Outcome::Verified(_))
         | (Call::Watch(_), Outcome::Watched(_)) => true,
