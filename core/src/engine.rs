@@ -324,6 +324,9 @@ impl Engine {
     /// Ends everything with the session: nothing more is written, every caller is answered.
     fn end_session(&mut self) {
         let Some(cause) = self.lease.fenced() else { return };
+        if self.env.has(Defect::GrantWithoutLease) {
+            return self.env.notify(Notice::Fenced(cause));
+        }
         self.env.silence();
         self.env.notify(Notice::Fenced(cause));
         self.cells.fence(cause, &mut self.env);

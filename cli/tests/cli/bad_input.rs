@@ -1,7 +1,6 @@
 //! Everything that can be wrong before, or instead of, a store that works.
 
-use std::net::TcpListener;
-
+use crate::nobody::Nobody;
 use crate::support::{Dir, finish, tenure};
 
 const AWS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE"), ("AWS_SECRET_ACCESS_KEY", "secret")];
@@ -108,10 +107,8 @@ fn missing_credentials_exit_77_and_a_bad_endpoint_78() {
 
 #[test]
 fn a_store_that_cannot_be_reached_exits_69() {
-    // A port that was free a moment ago; nobody listens there.
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-    let endpoint = format!("http://127.0.0.1:{port}");
+    let nobody = Nobody::new();
+    let endpoint = format!("http://{}", nobody.address());
     let store = ["--json", "--store", "s3://bucket/p", "--ttl", "3s", "--endpoint", &endpoint];
     for args in [&["owner", "c"][..], &["cells"], &["nodes"], &["agent"]] {
         let done = finish(with_keys(&[args, &store].concat()));

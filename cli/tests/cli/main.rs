@@ -6,6 +6,8 @@ mod agent;
 mod bad_input;
 mod demo;
 mod inspect;
+#[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
+mod nobody;
 mod run;
 mod support;
 mod takeover;

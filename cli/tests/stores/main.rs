@@ -16,6 +16,8 @@ mod clocks;
 mod conformance;
 mod failover;
 mod holder;
+#[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
+mod nobody;
 mod process;
 mod race;
 mod refusals;

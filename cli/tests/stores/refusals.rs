@@ -1,12 +1,12 @@
 //! Stores that cannot be used: one error that says what to do, the documented exit code, and no write.
 
-use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tenure_blocking::{FaultKind, ListReply};
 
 use crate::bucket::{Place, Server};
+use crate::nobody::Nobody;
 
 /// A node on the async driver, and a look at the store on the blocking one.
 const COMMANDS: [&[&str]; 2] = [&["agent", "--name", "n"], &["owner", "c"]];
@@ -46,10 +46,9 @@ fn a_missing_bucket_is_a_matter_of_configuration() {
 #[test]
 fn an_endpoint_where_nobody_listens_is_unavailable() {
     let place = Place::new(Server::MiniStack, "unavailable");
-    let nobody =
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("loopback");
+    let nobody = Nobody::new();
     for command in COMMANDS {
-        let output = tenure(&place, &format!("http://{nobody}"), command, &[]);
+        let output = tenure(&place, &format!("http://{}", nobody.address()), command, &[]);
         assert_refused(&output, 69, "unavailable", "endpoint");
     }
     assert_untouched(&place);

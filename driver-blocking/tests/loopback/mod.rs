@@ -1,5 +1,9 @@
 //! A server on a loopback port that does as a script says, and tells what it saw.
 
+mod nobody;
+
+pub(crate) use nobody::Nobody;
+
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -169,9 +173,4 @@ pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Vec<
     }
     text += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
     text.into_bytes()
-}
-
-/// Returns an address on which nobody listens.
-pub(crate) fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound")
 }

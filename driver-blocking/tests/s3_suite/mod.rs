@@ -15,7 +15,7 @@ use tenure_core::{
 };
 use tenure_s3::{Bucket, Credentials, LIST_MAX, REPLY_MAX, Settings};
 
-use super::loopback::{Act, Seen, Server, answer, nobody};
+use super::loopback::{Act, Nobody, Seen, Server, answer};
 use super::{S3Store, execute};
 
 const PATIENT: Duration = Duration::from_secs(20);
@@ -116,7 +116,8 @@ fn reads_lists_and_removes_come_back_as_their_own_replies() {
 
 #[test]
 fn a_refused_connection_is_the_one_thing_known_not_to_be_applied() {
-    let store = open(nobody());
+    let nobody = Nobody::new();
+    let store = open(nobody.address());
     let reply = execute(&store, write(cell("a"), PATIENT));
     let Reply::Write(WriteReply::NotApplied(fault)) = reply else { panic!("{reply:?}") };
     assert_eq!(fault.kind, FaultKind::Network);
