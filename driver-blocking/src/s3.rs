@@ -5,7 +5,8 @@
 //! everything from the connection to the last byte of the answer. Only a failure to connect is `NotApplied`.
 //!
 //! hyper sends a request again only if a reused connection was closed before it had taken the request from
-//! its queue, so that no byte of it had left; a test counts what a server sees.
+//! its queue, so that no byte of it had left; a test counts what a server sees. Very rarely it loses a request
+//! whose connection closed at that very moment: the deadline answers for it, at the cost of one attempt (BL-19).
 
 use core::error::Error as _;
 use core::fmt;

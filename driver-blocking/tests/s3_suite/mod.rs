@@ -19,6 +19,8 @@ use super::loopback::{Act, Nobody, Seen, Server, answer};
 use super::{S3Store, execute};
 
 const PATIENT: Duration = Duration::from_secs(20);
+/// As a lease of ten seconds gives each attempt, and some more.
+const ATTEMPT: Duration = Duration::from_secs(3);
 const SHORT: Duration = Duration::from_millis(200);
 const TAG: &str = "\"0a1b\"";
 
@@ -270,14 +272,16 @@ fn bl_01_a_request_lost_on_a_reused_connection_is_sent_once_and_unknown() {
 }
 
 /// hyper may resend what it has not begun to send. The server closes each connection right after its answer,
-/// so that the next request races the news of it; whatever happens, no request arrives twice.
+/// so that the next request races the news of it; whatever happens, no request arrives twice, and one that may
+/// have is unknown. About one in 100,000 such requests, on a loaded machine, is lost inside the HTTP client: it
+/// arrives nowhere, and only the attempt's own deadline answers it.
 #[test]
 fn bl_01_a_connection_that_closes_while_idle_makes_no_request_arrive_twice() {
     const ROUNDS: usize = 200;
     let server = Server::start(|_| Act::AnswerAndClose(stored()));
     let store = open(server.address());
     let replies: Vec<Reply> =
-        (0..ROUNDS).map(|round| execute(&store, write(cell(&format!("c{round}")), PATIENT))).collect();
+        (0..ROUNDS).map(|round| execute(&store, write(cell(&format!("c{round}")), ATTEMPT))).collect();
     let seen = server.seen();
     for (round, reply) in replies.iter().enumerate() {
         let path = format!("/cells/c{round}/");
@@ -285,7 +289,8 @@ fn bl_01_a_connection_that_closes_while_idle_makes_no_request_arrive_twice() {
         if is_applied(reply) {
             assert_eq!(arrived, 1, "round {round}");
         } else {
-            assert!(is_unknown(reply, FaultKind::Network) && arrived <= 1, "round {round}: {reply:?}");
+            let is_unknown = is_unknown(reply, FaultKind::Network) || is_unknown(reply, FaultKind::TimedOut);
+            assert!(is_unknown && arrived <= 1, "round {round}: {reply:?}, arrived {arrived} times");
         }
     }
     assert!(replies.iter().any(is_applied));
