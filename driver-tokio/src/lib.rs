@@ -35,6 +35,8 @@ mod store;
 mod threaded;
 mod watch;
 
+pub mod ownership;
+
 pub use cell::Cell;
 pub use node::Node;
 pub use open::{AnyStore, open};
