@@ -56,7 +56,7 @@ impl Engine {
         config.check()?;
         let node = NodeId::new(&config.name, session).map_err(ConfigError::Name)?;
         Ok(Self {
-            lease: Lease::new(&config),
+            lease: Lease::new(&config, &node),
             env: Env::new(config, node, seed),
             cells: Cells::new(),
             peers: Peers::new(),

@@ -42,6 +42,8 @@ struct Run {
 /// How many leases are read at once.
 const READS_MAX: usize = 8;
 const TRIES_MAX: u32 = 3;
+/// How many pages a listing may have: a million nodes at 1,000 a page.
+const PAGES_MAX: usize = 1000;
 /// How many leases are remembered.
 const REMEMBERED: usize = 4096;
 
@@ -132,6 +134,9 @@ impl Fleet {
         if let Some(next) = page.next {
             if !run.tokens.insert(next.clone()) {
                 return self.end(Some(PeersError::Inconsistent("a page token came twice")), env);
+            }
+            if run.tokens.len() > PAGES_MAX {
+                return self.end(Some(PeersError::Inconsistent("it does not end")), env);
             }
             run.list = Some(env.list(Target::Fleet, Key::LEASES, Some(next)));
         }

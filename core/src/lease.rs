@@ -17,7 +17,7 @@ use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{FenceCause, JoinError, PublishError};
 use crate::event::{Notice, Outcome, Ticket};
-use crate::id::ETag;
+use crate::id::{ETag, NodeId};
 use crate::probe::{Probe, Verdict};
 use crate::record::{LeaseRecord, Load, fits};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
@@ -29,6 +29,8 @@ use alloc::string::{String, ToString};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
+    /// Where it lives: made once, for every renewal.
+    key: Key,
     state: State,
     load: Option<Load>,
     meta: BTreeMap<String, String>,
@@ -70,8 +72,14 @@ struct Held {
 }
 
 impl Lease {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self { state: State::New, load: None, meta: config.meta.clone(), last_fault: None }
+    pub(crate) fn new(config: &Config, node: &NodeId) -> Self {
+        Self {
+            key: Key::lease(node),
+            state: State::New,
+            load: None,
+            meta: config.meta.clone(),
+            last_fault: None,
+        }
     }
 
     pub(crate) fn join(&mut self, ticket: Ticket, env: &mut Env) {
@@ -279,7 +287,7 @@ impl Lease {
             meta: self.meta.clone(),
             fenced_by: tombstone.then(|| env.node.to_string()),
         };
-        let key = Key::lease(&env.node);
+        let key = self.key.clone();
         Write::start(Order { target: Target::Lease, key, guard, body: record.to_bytes().into(), urgent }, env)
     }
 

@@ -149,3 +149,20 @@ fn a_lease_listed_but_not_readable_lives_unless_its_stamp_is_too_old_for_any_ttl
         "#,
     );
 }
+
+#[test]
+fn bl_46_a_listing_that_never_ends_is_an_error() {
+    let mut session = Scenario::joined().start();
+    let mut said = session.feed("t=0 peers");
+    let mut pages = 0;
+    while let Some(list) = said.iter().find_map(|line| line.strip_prefix("list ")) {
+        let id = list.split(' ').next().expect("an id").to_owned();
+        pages += 1;
+        assert!(pages <= 2000, "it goes on for ever");
+        said = session.feed(&format!("{id} page next=tok{pages}"));
+    }
+    assert_eq!(
+        said,
+        ["done t1 error inconsistent: the listing of nodes contradicts itself: it does not end"]
+    );
+}
