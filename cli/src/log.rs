@@ -1,6 +1,8 @@
 //! What a command says about its work on standard error, if it is asked to.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
@@ -24,6 +26,11 @@ impl Log {
         // Several parts of one command log; their lines count from one start.
         static START: OnceLock<Instant> = OnceLock::new();
         Self { level: global.log, json: global.json, start: *START.get_or_init(clock::mono) }
+    }
+
+    /// Says what somebody should mend, whatever the level.
+    fn warn(&self, text: fmt::Arguments<'_>) {
+        self.write("warn", text);
     }
 
     /// Says what happened to the node or its cells.
@@ -54,16 +61,35 @@ impl Log {
     }
 }
 
-/// A store whose every operation is logged.
+/// A store that can tell how far this machine's clock is off.
+pub(crate) trait Timed {
+    /// Returns by how much; zero as long as it has cost no request.
+    fn clock_error(&self) -> Duration;
+}
+
+impl Timed for tenure_blocking::AnyStore {
+    fn clock_error(&self) -> Duration {
+        self.clock_error()
+    }
+}
+
+impl Timed for tenure_tokio::AnyStore {
+    fn clock_error(&self) -> Duration {
+        self.clock_error()
+    }
+}
+
+/// A store whose every operation is logged, and that warns once of a clock that is off.
 #[derive(Debug)]
 pub(crate) struct Logged<S> {
     store: S,
     log: Log,
+    has_warned: AtomicBool,
 }
 
-impl<S> Logged<S> {
+impl<S: Timed> Logged<S> {
     pub(crate) fn new(store: S, log: Log) -> Self {
-        Self { store, log }
+        Self { store, log, has_warned: AtomicBool::new(false) }
     }
 
     fn asked(&self, op: &Op) -> Option<(String, Instant)> {
@@ -75,10 +101,17 @@ impl<S> Logged<S> {
             let ms = clock::mono().since(at).as_millis();
             self.log.debug(format_args!("{op} -> {} ({ms} ms)", outcome(reply)));
         }
+        let error = self.store.clock_error();
+        if !error.is_zero() && !self.has_warned.swap(true, Ordering::Relaxed) {
+            let seconds = error.as_secs();
+            self.log.warn(format_args!(
+                "this machine's clock is {seconds} s off the store's; requests are signed with the store's time, but set the clock"
+            ));
+        }
     }
 }
 
-impl<S: tenure_blocking::Store> tenure_blocking::Store for Logged<S> {
+impl<S: Timed + tenure_blocking::Store> tenure_blocking::Store for Logged<S> {
     fn execute(&self, op: Op) -> Reply {
         let asked = self.asked(&op);
         let reply = self.store.execute(op);
@@ -91,7 +124,7 @@ impl<S: tenure_blocking::Store> tenure_blocking::Store for Logged<S> {
     }
 }
 
-impl<S: tenure_tokio::Store> tenure_tokio::Store for Logged<S> {
+impl<S: Timed + tenure_tokio::Store> tenure_tokio::Store for Logged<S> {
     async fn execute(&self, op: Op) -> Reply {
         let asked = self.asked(&op);
         let reply = self.store.execute(op).await;

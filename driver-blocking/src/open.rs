@@ -1,6 +1,7 @@
 //! From a URL to a store: which kind it names, and what it needs from the environment.
 
 use core::fmt;
+use core::time::Duration;
 use std::env;
 
 use tenure_core::{Fault, Op, Reply, StoreClock};
@@ -47,6 +48,18 @@ pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
             AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
         }
     })
+}
+
+impl AnyStore {
+    /// Returns how far this machine's wall clock is off by the store's, if that made the store refuse a
+    /// request; requests are signed with the store's time since then. Otherwise zero. A node goes on all the
+    /// same, but the expiry that it publishes for foreign readers is as wrong as its clock: warn of it.
+    pub fn clock_error(&self) -> Duration {
+        match self {
+            Self::File(_) => Duration::ZERO,
+            Self::S3(store) => store.clock_error(),
+        }
+    }
 }
 
 impl Store for AnyStore {

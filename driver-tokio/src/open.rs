@@ -1,5 +1,6 @@
 //! From a URL to a store; what a URL means is decided in the blocking driver, for both.
 
+use core::time::Duration;
 use std::env;
 
 use tenure_blocking::open::{Place, resolve};
@@ -33,6 +34,18 @@ pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
             AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
         }
     })
+}
+
+impl AnyStore {
+    /// Returns how far this machine's wall clock is off by the store's, if that made the store refuse a
+    /// request; requests are signed with the store's time since then. Otherwise zero. A node goes on all the
+    /// same, but the expiry that it publishes for foreign readers is as wrong as its clock: warn of it.
+    pub fn clock_error(&self) -> Duration {
+        match self {
+            Self::File(_) => Duration::ZERO,
+            Self::S3(store) => store.clock_error(),
+        }
+    }
 }
 
 impl Store for AnyStore {

@@ -41,6 +41,8 @@ fn wait_and_take_over(owner_shift: &str, other_shift: &str) {
             shift != "+0",
             "{name}: the server refused {refused} requests for their time"
         );
+        let warned = stage.count(&[&format!("{name} -> "), "clock is", "off the store's"]);
+        assert_eq!(warned, usize::from(shift != "+0"), "{name}: one warning of a clock that is off");
     }
     assert_eq!(owner.claim("c").expect("free")["epoch"], 1);
 
