@@ -205,7 +205,8 @@ pub enum ReadReply {
     Found {
         /// Its tag.
         etag: ETag,
-        /// Its bytes.
+        /// Its bytes. A store may cut what is longer than a record can be ([`RECORD_MAX`](crate::RECORD_MAX))
+        /// behind one byte more: no record can be read from that.
         body: Box<[u8]>,
         /// The store's clock.
         stamps: Stamps,

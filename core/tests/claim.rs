@@ -129,7 +129,7 @@ fn a_corrupt_record_is_an_error_that_names_key_and_tag_and_nothing_is_written() 
         t=5    claim a
                -> read r1 cells/a/own.json
         t=20   r1 found e9 {"node":"b.1","epoch":"6"}
-               -> done t1 error corrupt: cells/a/own.json (etag e9) is corrupt: invalid type: string "6", expected u64 at line 1 column 25; look at it, then mend it with `tenure repair`
+               -> done t1 error corrupt: cells/a/own.json (etag e9) is corrupt: invalid type: string "6", expected u64 at line 1 column 25; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
                idle
                -> idle until=3389 Renew
         "#,
@@ -148,11 +148,11 @@ fn bl_32_a_record_below_an_epoch_seen_is_refused() {
         t=40   claim a
                -> read r2 cells/a/own.json
         t=60   r2 found e8 {"node":"","epoch":6}
-               -> done t2 error regressed: cells/a/own.json went back from epoch 7 to 6; find out who restored it, then use `tenure repair`
+               -> done t2 error regressed: cells/a/own.json went back from epoch 7 to 6; find out who restored it, and put back a record with epoch 7 or above
         t=80   claim a
                -> read r3 cells/a/own.json
         t=90   r3 missing
-               -> done t3 error regressed: cells/a/own.json is gone but was at epoch 7; find out who removed it, then use `tenure repair`
+               -> done t3 error regressed: cells/a/own.json is gone but was at epoch 7; find out who removed it, and put back a record with epoch 7 or above
         t=95   claim a
                -> read r4 cells/a/own.json
         t=99   r4 found e9 {"node":"","epoch":7}
@@ -169,7 +169,7 @@ fn epochs_that_are_used_up_are_refused() {
         t=5    claim a
                -> read r1 cells/a/own.json
         t=20   r1 found e9 {"node":"","epoch":18446744073709551615}
-               -> done t1 error corrupt: cells/a/own.json has used up all epochs
+               -> done t1 error corrupt: cells/a/own.json has used up all epochs; use another name for the cell
         "#,
     );
 }

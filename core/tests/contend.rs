@@ -30,7 +30,7 @@ fn an_answer_overtaken_by_one_that_showed_more_is_asked_for_again() {
                -> write w7 cells/a/own.json match=e9 node=me epoch=8
         # Here a record did go back.
         t=41   r6 missing
-               -> done t2 error regressed: cells/b/own.json is gone but was at epoch 1; find out who removed it, then use `tenure repair`
+               -> done t2 error regressed: cells/b/own.json is gone but was at epoch 1; find out who removed it, and put back a record with epoch 1 or above
         "#,
     );
 }

@@ -104,7 +104,7 @@ fn bl_32_a_removed_record_ends_the_tenure_and_is_not_made_again() {
         t=30   claim a
                -> read r2 cells/a/own.json
         t=40   r2 missing
-               -> done t2 error regressed: cells/a/own.json is gone but was at epoch 7; find out who removed it, then use `tenure repair`
+               -> done t2 error regressed: cells/a/own.json is gone but was at epoch 7; find out who removed it, and put back a record with epoch 7 or above
         "#,
     );
 }

@@ -142,7 +142,7 @@ fn a_corrupt_record_is_an_error() {
         t=0    locate a
                -> read r1 cells/a/own.json
         t=1    r1 found e9 ["b.1",6,null]
-               -> done t1 error corrupt: cells/a/own.json (etag e9) is corrupt: a record is a JSON object; look at it, then mend it with `tenure repair`
+               -> done t1 error corrupt: cells/a/own.json (etag e9) is corrupt: a record is a JSON object; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
         "#,
     );
 }

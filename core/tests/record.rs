@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use core::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use tenure_core::{Epoch, LeaseRecord, Load, NodeId, OwnerRecord, WriteId};
+use tenure_core::{Epoch, LeaseRecord, Load, NodeId, OwnerRecord, RECORD_MAX, WriteId};
 
 use common::Scenario;
 
@@ -212,4 +212,16 @@ fn a_lease_broken_in_any_field_kills_nobody_before_the_largest_ttl() {
         let said = session.found("r2", &body);
         assert_eq!(said, ["done t1 error held: cell a is held by b.1 at epoch 6"], "{what}");
     }
+}
+
+#[test]
+fn a_record_of_more_than_64_kib_is_corrupt_whatever_it_says() {
+    let fits = |pad: usize| {
+        let body = format!(r#"{{"node":"x","epoch":7{}}}"#, " ".repeat(pad));
+        OwnerRecord::parse(body.as_bytes()).map(|_| body.len())
+    };
+    let bare = fits(0).expect("a record");
+    assert_eq!(fits(RECORD_MAX - bare), Ok(RECORD_MAX));
+    let error = fits(RECORD_MAX - bare + 1).expect_err("one byte too many").to_string();
+    assert_eq!(error, "it has more than 65536 bytes");
 }

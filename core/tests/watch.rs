@@ -194,7 +194,7 @@ fn a_corrupt_record_is_reported_once_and_watched_on() {
         t=0    watch a
                -> read r1 cells/a/own.json
         t=1    r1 found e1 {"node":7}
-               -> done t1 watched bad: cells/a/own.json (etag e1) is corrupt: invalid type: integer `7`, expected a string at line 1 column 9; look at it, then mend it with `tenure repair`
+               -> done t1 watched bad: cells/a/own.json (etag e1) is corrupt: invalid type: integer `7`, expected a string at line 1 column 9; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
         t=1000 wake
                -> read r2 cells/a/own.json unless=e1
         t=1001 r2 unchanged
@@ -205,7 +205,7 @@ fn a_corrupt_record_is_reported_once_and_watched_on() {
         t=3000 wake
                -> read r4 cells/a/own.json unless=e2
         t=3001 r4 found e3 {}
-               -> notify changed a bad: cells/a/own.json (etag e3) is corrupt: missing field `node` at line 1 column 2; look at it, then mend it with `tenure repair`
+               -> notify changed a bad: cells/a/own.json (etag e3) is corrupt: missing field `node` at line 1 column 2; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
         "#,
     );
 }

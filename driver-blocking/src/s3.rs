@@ -19,8 +19,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect, retry};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, reply_max, timeout, unanswered,
-    unsendable, unsent,
+    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, is_too_long, reply_max, timeout,
+    unanswered, unsendable, unsent,
 };
 
 use crate::clock;
@@ -120,6 +120,10 @@ impl Store for S3Store {
             Ok(body) => body,
             Err(fault) => return unanswered(&op, fault),
         };
+        if is_too_long(&op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(&op));
+            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
+        }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
         self.signing().signer.reply(&op, signed_at, &response)
     }
@@ -152,6 +156,7 @@ fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
     ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
 }
 
+/// Reads a body of at most `max` bytes, and one more of a longer one.
 fn read_body(response: Response, max: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
@@ -164,9 +169,6 @@ fn read_body(response: Response, max: usize) -> Result<Vec<u8>, Fault> {
             None => Fault::new(FaultKind::Network, error.to_string()),
         }
     })?;
-    if body.len() > max {
-        return Err(Fault::new(FaultKind::Malformed, format!("the answer is longer than {max} bytes")));
-    }
     Ok(body)
 }
 

@@ -18,8 +18,8 @@ use reqwest::{Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, reply_max, timeout, unanswered,
-    unsendable, unsent,
+    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, is_too_long, reply_max, timeout,
+    unanswered, unsendable, unsent,
 };
 
 use crate::store::Store;
@@ -118,6 +118,10 @@ impl Store for S3Store {
             Ok(body) => body,
             Err(fault) => return unanswered(&op, fault),
         };
+        if is_too_long(&op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(&op));
+            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
+        }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
         self.signing().signer.reply(&op, signed_at, &response)
     }
@@ -150,13 +154,14 @@ fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
     ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
 }
 
+/// Reads a body of at most `max` bytes, and one more of a longer one.
 async fn read_body(mut response: Response, max: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))? {
-        if chunk.len() > max - body.len() {
-            return Err(Fault::new(FaultKind::Malformed, format!("the answer is longer than {max} bytes")));
-        }
-        body.extend_from_slice(&chunk);
+    while body.len() <= max
+        && let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))?
+    {
+        let room = max + 1 - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     Ok(body)
 }

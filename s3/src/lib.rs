@@ -50,7 +50,9 @@ mod xml;
 
 pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings, Style};
 pub use credentials::{Credentials, CredentialsError};
-pub use op::{LIST_MAX, REPLY_MAX, is_lease, reply_max, timeout, unanswered, unsendable, unsent};
+pub use op::{
+    LIST_MAX, REPLY_MAX, is_lease, is_too_long, reply_max, timeout, unanswered, unsendable, unsent,
+};
 pub use request::{Headers, Method, Request};
 pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
 pub use signer::{SignedAt, Signer};

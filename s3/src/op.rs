@@ -2,19 +2,25 @@
 
 use core::time::Duration;
 
-use tenure_core::{Fault, Key, ListReply, Op, ReadReply, RemoveReply, Reply, WriteReply};
+use tenure_core::{Fault, Key, ListReply, Op, RECORD_MAX, ReadReply, RemoveReply, Reply, WriteReply};
 
 /// The most bytes a driver reads of an answer about one object.
-pub const REPLY_MAX: usize = 64 << 10;
+pub const REPLY_MAX: usize = RECORD_MAX;
 /// The most bytes a driver reads of a listing.
 pub const LIST_MAX: usize = 4 << 20;
 
-/// Returns the most bytes to read of the answer's body; more is a failure, not an answer.
+/// Returns the most bytes to read of the answer's body, but for one more, which shows that it [`is_too_long`].
 pub const fn reply_max(op: &Op) -> usize {
     match op {
         Op::List(_) => LIST_MAX,
         Op::Read(_) | Op::Remove(_) | Op::Write(_) => REPLY_MAX,
     }
+}
+
+/// Tells whether a body of `len` bytes makes an answer unusable. A record that is too long is an answer all the
+/// same: it is corrupt, and whoever reads it must learn its tag.
+pub fn is_too_long(op: &Op, status: u16, len: usize) -> bool {
+    len > reply_max(op) && !(matches!(op, Op::Read(_)) && status == 200)
 }
 
 /// Returns how long the operation may take, from the connection to the last byte of the answer.

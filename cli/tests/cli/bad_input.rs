@@ -135,7 +135,8 @@ fn a_ttl_that_breaks_a_rule_exits_78_with_the_rule() {
 #[test]
 fn corrupt_records_exit_65_everywhere_and_are_never_written_over() {
     let whole = r#"{"node":"n.1","epoch":7,"write":"n.1#3"}"#;
-    let bodies: [&[u8]; 12] = [
+    let huge = format!("{whole}{}", " ".repeat(70_000));
+    let bodies: [&[u8]; 13] = [
         b"",
         b"\xff\xfe",
         b"null",
@@ -148,6 +149,7 @@ fn corrupt_records_exit_65_everywhere_and_are_never_written_over() {
         br#"{"node":"../x","epoch":7}"#,
         br#"{"node":"n.1","epoch":7,"write":"x"}"#,
         &whole.as_bytes()[..whole.len() - 1],
+        huge.as_bytes(),
     ];
     let dir = Dir::new();
     for (at, body) in bodies.iter().enumerate() {
@@ -175,10 +177,12 @@ fn corrupt_records_exit_65_everywhere_and_are_never_written_over() {
 #[test]
 fn corrupt_leases_hide_nobody_and_are_never_written_over() {
     let dir = Dir::new();
-    let bodies: [&[u8]; 5] = [
+    let huge = format!(r#"{{"node":"x","expires_ms":1,"ttl_ms":3000}}{}"#, " ".repeat(70_000));
+    let bodies: [&[u8]; 6] = [
         b"",
         b"\xff",
         b"[]",
+        huge.as_bytes(),
         br#"{"node":"x","expires_ms":"1"}"#,
         br#"{"node":"x","expires_ms":1,"ttl_ms":0}"#,
     ];

@@ -101,7 +101,7 @@ pub struct HeldBy {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum BadRecord {
-    /// The record cannot be parsed. Look at it, then use `tenure repair`.
+    /// The record cannot be parsed. Look at it, then put one in its place whose epoch is above every earlier one.
     Corrupt {
         /// The record's key.
         key: Key,
@@ -132,17 +132,19 @@ impl fmt::Display for BadRecord {
             Self::Corrupt { key, etag, why } => {
                 write!(
                     f,
-                    "{key} (etag {etag}) is corrupt: {why}; look at it, then mend it with `tenure repair`"
+                    "{key} (etag {etag}) is corrupt: {why}; look at it, and put a record in its place with an epoch above every earlier one: do not remove it"
                 )
             }
-            Self::Exhausted { key } => write!(f, "{key} has used up all epochs"),
+            Self::Exhausted { key } => {
+                write!(f, "{key} has used up all epochs; use another name for the cell")
+            }
             Self::Regressed { key, seen, found: Some(found) } => write!(
                 f,
-                "{key} went back from epoch {seen} to {found}; find out who restored it, then use `tenure repair`"
+                "{key} went back from epoch {seen} to {found}; find out who restored it, and put back a record with epoch {seen} or above"
             ),
             Self::Regressed { key, seen, found: None } => write!(
                 f,
-                "{key} is gone but was at epoch {seen}; find out who removed it, then use `tenure repair`"
+                "{key} is gone but was at epoch {seen}; find out who removed it, and put back a record with epoch {seen} or above"
             ),
         }
     }

@@ -15,6 +15,9 @@ use core::fmt;
 
 use serde::Deserialize;
 
+/// The most bytes that a record has. What is longer is corrupt, whatever it says.
+pub const RECORD_MAX: usize = 64 * 1024;
+
 /// Why bytes are not the record they should be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RecordError {
@@ -36,6 +39,9 @@ impl RecordError {
 /// Parses the fields of a record. An array would do for the parser, but no other reader takes it for a record;
 /// nor does the parser look whether a field that it skips is text.
 fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
+    if body.len() > RECORD_MAX {
+        return Err(RecordError::new(format_args!("it has more than {RECORD_MAX} bytes")));
+    }
     let text = core::str::from_utf8(body).map_err(RecordError::new)?;
     match body.trim_ascii_start().first() {
         Some(b'{') => serde_json::from_str(text).map_err(RecordError::new),

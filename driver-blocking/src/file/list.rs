@@ -104,7 +104,6 @@ impl FileStore {
     fn describe(&self, key: String) -> Option<Entry> {
         let (etag, modified) = match self.tree.load(&key) {
             Ok(None | Some(Content::NotAFile)) => return None,
-            Ok(Some(Content::TooLong { modified, .. })) => (None, Some(modified)),
             Ok(Some(Content::Version(version))) => (Some(version.etag), Some(version.modified)),
             Err(_) => (None, None),
         };

@@ -25,7 +25,7 @@ use tenure_core::{Fault, FaultKind, Op, ReadOp, ReadReply, Reply, Stamps, StoreC
 use self::clock::Clock;
 use self::fault::fault;
 use self::journal::Pen;
-use self::tree::{BODY_MAX, Content, HIDDEN, Tree};
+use self::tree::{Content, HIDDEN, Tree};
 use crate::store::Store;
 use crate::wait::Deadline;
 
@@ -127,10 +127,6 @@ impl FileStore {
                 return Err(malformed(
                     "is a directory, a link or a device, not a record; move it away".to_owned(),
                 ));
-            }
-            Some(Content::TooLong { bytes, .. }) => {
-                let why = format!("has {bytes} bytes, but a record has at most {BODY_MAX}; move it away");
-                return Err(malformed(why));
             }
             Some(Content::Version(version)) => version,
         };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, stat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use tenure_core::{ETag, Fault, FaultKind, StoreTime};
+use tenure_core::{ETag, Fault, FaultKind, RECORD_MAX, StoreTime};
 
 use super::clock::modified;
 use super::fault::fault;
@@ -20,9 +20,6 @@ use super::fault::fault;
 /// Where locks, unfinished writes and the journal live; no key begins with it. The number is the format's:
 /// processes that would lock differently must not share a directory.
 pub(super) const HIDDEN: &str = ".tenure-1";
-/// The longest record that is read or written, as with the other stores.
-pub(super) const BODY_MAX: usize = 64 * 1024;
-
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
@@ -38,11 +35,6 @@ pub(super) struct Version {
 #[derive(Debug)]
 pub(super) enum Content {
     Version(Version),
-    /// A file longer than any record; it has no tag that a guard could name.
-    TooLong {
-        bytes: u64,
-        modified: StoreTime,
-    },
     /// A directory, a pipe, a link: nothing a record could replace.
     NotAFile,
 }
@@ -169,16 +161,15 @@ impl Tree {
         }
         let modified = modified(&stat);
         let bytes = u64::try_from(stat.st_size).unwrap_or(0);
-        if bytes > BODY_MAX as u64 {
-            return Ok(Some(Content::TooLong { bytes, modified }));
-        }
-        let mut body = Vec::with_capacity(usize::try_from(bytes).unwrap_or(BODY_MAX));
-        // A foreign hand may be appending to it: never more than a record's length.
+        let most = RECORD_MAX as u64 + 1;
+        let mut body = Vec::with_capacity(usize::try_from(bytes.min(most)).unwrap_or(RECORD_MAX));
+        // A foreign hand may be appending to it: never more than shows that it is too long for a record.
         File::from(file)
-            .take(BODY_MAX as u64)
+            .take(most)
             .read_to_end(&mut body)
             .map_err(|error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-        Ok(Some(Content::Version(Version { etag: tag(&body), body, modified })))
+        let etag = if body.len() > RECORD_MAX { tag_of_file(&stat) } else { tag(&body) };
+        Ok(Some(Content::Version(Version { etag, body, modified })))
     }
 
     fn clone_root(&self, key: &str) -> Result<OwnedFd, Fault> {
@@ -199,6 +190,14 @@ impl Tree {
             )),
         }
     }
+}
+
+/// Returns the tag of a file that no conforming writer made, since it is too long for a record, and that may be
+/// too long to read: what the file system knows of this version.
+fn tag_of_file(stat: &Stat) -> ETag {
+    let modified = modified(stat).as_nanos();
+    let text = format!("\"{}-{}-{modified}\"", stat.st_ino, stat.st_size);
+    ETag::new(text.as_bytes()).expect("two quotes are not empty")
 }
 
 /// Returns the tag of a body: its hash, so that every process computes the same one from what is on disk.

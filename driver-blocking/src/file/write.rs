@@ -16,13 +16,15 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
-use tenure_core::{ETag, Fault, FaultKind, Guard, RemoveOp, RemoveReply, StoreTime, WriteOp, WriteReply};
+use tenure_core::{
+    ETag, Fault, FaultKind, Guard, RECORD_MAX, RemoveOp, RemoveReply, StoreTime, WriteOp, WriteReply,
+};
 
 use super::clock::touch;
 use super::fault::{fault, not_applied};
 use super::journal::{Line, Pen};
 use super::lock::{self, LockError};
-use super::tree::{BODY_MAX, Content, Place, tag};
+use super::tree::{Content, Place, tag};
 use super::{Durability, FileStore};
 use crate::wait::Deadline;
 
@@ -43,10 +45,10 @@ impl FileStore {
 
     fn try_write(&self, op: &WriteOp) -> Result<ETag, WriteReply> {
         let key = op.key.as_str();
-        if op.body.len() > BODY_MAX {
+        if op.body.len() > RECORD_MAX {
             return Err(WriteReply::Refused(Fault::new(
                 FaultKind::Config,
-                format!("{key} would have {} bytes; a record has at most {BODY_MAX}", op.body.len()),
+                format!("{key} would have {} bytes; a record has at most {RECORD_MAX}", op.body.len()),
             )));
         }
         let deadline = Deadline::after(op.timeout);
@@ -146,7 +148,6 @@ impl FileStore {
         let previous = match self.tree.load_at(&place, key)? {
             None => return Ok(()),
             Some(Content::NotAFile) => return Err(failed(Errno::ISDIR)),
-            Some(Content::TooLong { .. }) => None,
             Some(Content::Version(version)) => Some(version.etag),
         };
         let stamp = self.clock.date().map_err(failed)?;
