@@ -61,6 +61,9 @@ impl Args {
                 _ => return Err(format!("unknown option {flag}")),
             }
         }
+        if count == Some(0) {
+            return Err("--seeds needs at least one: no world proves nothing".to_owned());
+        }
         let many = count.unwrap_or(10_000);
         let task = match seed {
             _ if is_help => Task::Help,

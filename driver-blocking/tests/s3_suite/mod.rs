@@ -117,6 +117,27 @@ fn reads_lists_and_removes_come_back_as_their_own_replies() {
 }
 
 #[test]
+fn a_read_of_a_version_that_is_known_costs_one_request_and_no_body() {
+    let server = Server::start(|seen| {
+        Act::Answer(match seen.header("if-none-match") {
+            // Some servers say when the version was stored, most do not.
+            Some(TAG) => b"HTTP/1.1 304 Not Modified\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n".to_vec(),
+            _ => answer("200 OK", &[("ETag", "\"new\"")], "{}"),
+        })
+    });
+    let store = open(server.address());
+    let unless = |tag: &str| {
+        let unless = ETag::new(tag.as_bytes());
+        Op::Read(ReadOp { id: ReadId::new(1), key: cell("a"), unless, timeout: PATIENT })
+    };
+    let same = execute(&store, unless(TAG));
+    assert!(matches!(same, Reply::Read(ReadReply::Unchanged(stamps)) if stamps.date.is_some()), "{same:?}");
+    let other = execute(&store, unless("\"old\""));
+    assert!(matches!(&other, Reply::Read(ReadReply::Found { body, .. }) if **body == *b"{}"), "{other:?}");
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[test]
 fn a_refused_connection_is_the_one_thing_known_not_to_be_applied() {
     let nobody = Nobody::new();
     let store = open(nobody.address());
