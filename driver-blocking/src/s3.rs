@@ -185,7 +185,8 @@ fn detail(error: &reqwest::Error) -> String {
         source = cause.source();
     }
     if error.is_connect() {
-        text += "; is the endpoint (--endpoint, or AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
+        text +=
+            "; is the endpoint (--endpoint, or AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
     }
     text
 }
