@@ -9,6 +9,7 @@
 //! The loop itself never waits for standard output, so neither a reader that is slow nor one that is gone keeps
 //! the agent from leaving.
 
+mod distinct;
 mod request;
 mod serve;
 mod wire;

@@ -34,7 +34,11 @@ fn any_id_comes_back_and_bad_lines_kill_nobody() {
         let answer = agent.hear(|line| line["id"] == id);
         assert_eq!(answer["ok"], json!({ "cell": "c1", "state": "free" }));
     }
-    for line in ["nonsense", "[]", "7", "\"x\"", "{\"do\":\"claim\"}", "\u{0}", "{\"do\":\"fly\"}"] {
+    let listed = "[null,\"peers\",null,null,null,null,null,null]";
+    let twice = "{\"do\":\"peers\",\"do\":\"leave\"}";
+    for line in
+        ["nonsense", "[]", "7", "\"x\"", "{\"do\":\"claim\"}", "\u{0}", "{\"do\":\"fly\"}", listed, twice]
+    {
         agent.send(format!("{line}\n\n").as_bytes());
         let answer = agent.hear(|line| line["id"].is_null() && line.get("error").is_some());
         assert_eq!(answer["error"]["kind"], "usage", "{line}");
