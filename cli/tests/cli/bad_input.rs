@@ -93,6 +93,22 @@ fn a_bad_address_exits_with_the_code_of_its_kind() {
 }
 
 #[test]
+fn a_password_in_an_address_is_never_shown() {
+    for url in
+        ["https://u:pass-word@host/b", "u:pass-word@host", "file://u:pass-word@host/b", "s3://u:pass-word@b"]
+    {
+        for args in [&["owner", "c"][..], &["agent", "--log", "debug"], &["run", "--cell", "c", "--", "true"]]
+        {
+            let mut command = with_keys(args);
+            command.env("TENURE_STORE", url);
+            let done = finish(command);
+            assert!(matches!(done.code, Some(64 | 78)), "{url}: {}", done.stderr);
+            assert!(!done.stderr.contains("word") && done.stderr.contains("store"), "{url}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
 fn missing_credentials_exit_77_and_a_bad_endpoint_78() {
     let args = ["owner", "c", "--json", "--store", "s3://bucket", "--region", "eu-west-1"];
     let done = finish(tenure(&args));
