@@ -82,6 +82,7 @@ pub(crate) enum Level {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Watch it work: three nodes on a temporary file store, one is killed, the history is judged
+    #[command(after_help = DEMO_HELP)]
     Demo,
     /// Hold a cell while a command runs; the command is gone before ownership ends
     Run(RunArgs),
@@ -101,6 +102,10 @@ pub(crate) enum Command {
     #[command(name = "__watchdog", hide = true)]
     Watchdog(WatchdogArgs),
 }
+
+const DEMO_HELP: &str = "\
+The demo makes a temporary file store of its own and removes it: it refuses --store, leaves TENURE_STORE alone,
+and has no use for --endpoint, --region and --log. Its ttl is 2s if not given.";
 
 /// `tenure run`.
 #[derive(Args, Debug)]

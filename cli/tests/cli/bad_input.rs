@@ -71,6 +71,12 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn the_help_of_the_demo_says_which_options_of_every_command_it_does_not_take() {
+    let done = finish(tenure(&["demo", "--help"]));
+    assert!(done.stdout.contains("it refuses --store"), "{}", done.stdout);
+}
+
+#[test]
 fn a_bad_address_exits_with_the_code_of_its_kind() {
     for (url, code, word) in [
         ("gs://bucket", 64, "s3://bucket/prefix"),
