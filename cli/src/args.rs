@@ -191,7 +191,10 @@ States:
   offered   handed over to a node that has not accepted yet
   released  given back by its last owner
   free      never owned
-  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)";
+  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)
+
+Looking changes no record. On a file store it needs permission to write all the same, for the file
+.tenure-1/clock, by which the time of the file system is read.";
 
 const NODE_STATES: &str = "\
 States:
@@ -199,7 +202,10 @@ States:
   expired   its lease has just ended, not yet long enough for its cells to be taken
   dead      its lease has ended; its cells are free to be claimed
   fenced    it left, or was found dead by another node; for good
-  unknown   its lease is unreadable, or cannot be judged for want of time stamps";
+  unknown   its lease is unreadable, or cannot be judged for want of time stamps
+
+Looking changes no record. On a file store it needs permission to write all the same, for the file
+.tenure-1/clock, by which the time of the file system is read.";
 
 /// The options of the watchdog, which only `run` starts.
 #[derive(Args, Debug)]
