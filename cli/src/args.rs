@@ -82,6 +82,7 @@ pub(crate) enum Level {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Watch it work: three nodes on a temporary file store, one is killed, the history is judged
+    #[command(after_help = DEMO_HELP)]
     Demo,
     /// Hold a cell while a command runs; the command is gone before ownership ends
     Run(RunArgs),
@@ -101,6 +102,10 @@ pub(crate) enum Command {
     #[command(name = "__watchdog", hide = true)]
     Watchdog(WatchdogArgs),
 }
+
+const DEMO_HELP: &str = "\
+The demo makes a temporary file store of its own and removes it: it refuses --store, leaves TENURE_STORE alone,
+and has no use for --endpoint, --region and --log. Its ttl is 2s if not given.";
 
 /// `tenure run`.
 #[derive(Args, Debug)]
@@ -156,7 +161,8 @@ const AGENT_HELP: &str = r#"Requests, one JSON object per line; `id` is any valu
 Answers: {"id":1,"ok":{"cell":"c1","epoch":7}} or {"id":1,"error":{"kind":"held","message":"...",...}}, in
 the order in which they are ready. Unasked: {"event":"joined","node":"..."}, {"event":"lost","cell":"c1",
 "epoch":7,"reason":"..."}, {"event":"fenced","reason":"..."}: the session is over, and every cell with it.
-At the end of input, and on SIGTERM or SIGINT, the node leaves and the agent exits 0."#;
+At the end of input, and on SIGTERM or SIGINT, the node leaves and the agent exits 0. At the end of input what
+was asked for is answered first, but no claim waits for another owner any longer."#;
 
 /// `tenure owner`.
 #[derive(Args, Debug)]
@@ -185,7 +191,10 @@ States:
   offered   handed over to a node that has not accepted yet
   released  given back by its last owner
   free      never owned
-  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)";
+  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)
+
+Looking changes no record. On a file store it needs permission to write all the same, for the file
+.tenure-1/clock, by which the time of the file system is read.";
 
 const NODE_STATES: &str = "\
 States:
@@ -193,7 +202,10 @@ States:
   expired   its lease has just ended, not yet long enough for its cells to be taken
   dead      its lease has ended; its cells are free to be claimed
   fenced    it left, or was found dead by another node; for good
-  unknown   its lease is unreadable, or cannot be judged for want of time stamps";
+  unknown   its lease is unreadable, or cannot be judged for want of time stamps
+
+Looking changes no record. On a file store it needs permission to write all the same, for the file
+.tenure-1/clock, by which the time of the file system is read.";
 
 /// The options of the watchdog, which only `run` starts.
 #[derive(Args, Debug)]

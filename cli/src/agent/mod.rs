@@ -9,6 +9,7 @@
 //! The loop itself never waits for standard output, so neither a reader that is slow nor one that is gone keeps
 //! the agent from leaving.
 
+mod distinct;
 mod request;
 mod serve;
 mod wire;
@@ -42,7 +43,7 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 /// Why the agent ends.
 enum End {
-    /// The input ended: what was asked for is still done.
+    /// The input ended: what was asked for is still done, but nothing waits for another owner.
     Input,
     /// It was asked to, and answers this id.
     Leave(Value),
@@ -160,6 +161,7 @@ impl Loop {
     /// Gives everything back, answers what is still open, and ends the output.
     async fn end(mut self, end: End, mut signals: Signals, ttl: Duration) {
         if matches!(end, End::Input) {
+            self.agent.hurry();
             let out = self.out.clone();
             tokio::select! {
                 _ = timeout(ttl, self.finish()) => {}

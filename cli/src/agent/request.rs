@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tenure_core::{CellId, Epoch, Load, NodeId};
 
+use super::distinct::Distinct;
 use crate::exit::Failure;
 
 /// A request, checked as far as that goes without asking anybody.
@@ -38,7 +39,7 @@ pub(super) struct Tenure {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Wire {
     #[serde(default)]
     #[expect(dead_code, reason = "taken before, so that even a line that is refused is answered with it")]
@@ -71,7 +72,8 @@ impl Request {
             refuse(&Value::Null, format!("the line is not JSON ({error}); write one object per line"))
         })?;
         let id = value.get("id").cloned().unwrap_or_default();
-        let wire: Wire = serde_json::from_value(value).map_err(|error| {
+        check_form(&value, line).map_err(|why| refuse(&id, why))?;
+        let wire: Wire = serde_json::from_slice(line).map_err(|error| {
             refuse(&id, format!("the request makes no sense ({error}); see tenure agent --help"))
         })?;
         match wire.what() {
@@ -79,6 +81,20 @@ impl Request {
             Err(why) => Err(refuse(&id, why)),
         }
     }
+}
+
+/// Refuses what a lenient reader would take: a list of a struct's fields instead of an object, and a key that
+/// is there twice, of which two readers may see two values.
+fn check_form(value: &Value, line: &[u8]) -> Result<(), String> {
+    if !value.is_object() {
+        return Err("a request is an object; write one per line".to_owned());
+    }
+    if value.get("load").is_some_and(|load| !load.is_object() && !load.is_null()) {
+        return Err("\"load\" must be an object; see tenure agent --help".to_owned());
+    }
+    serde_json::from_slice(line)
+        .map(|Distinct| ())
+        .map_err(|error| format!("the request is ambiguous ({error}); write every key once"))
 }
 
 impl Wire {
@@ -171,20 +187,31 @@ mod tests {
             (r#"{"id":7,"do":"transfer","cell":"c"}"#, "to"),
             (r#"{"id":7,"do":"transfer","cell":"c","to":"../x"}"#, "../x"),
             (r#"{"id":7,"do":"publish","load":{}}"#, "sampled_ms"),
+            (r#"{"id":7,"do":"publish","load":[1,2,3,4,5,6,7]}"#, "an object"),
             (r#"{"id":7,"do":"fly"}"#, "fly"),
+            (r#"{"id":7,"do":"peers","do":"leave"}"#, "\"do\" is there twice"),
+            (r#"{"id":7,"do":"peers","\u0064o":"peers"}"#, "\"do\" is there twice"),
+            (r#"{"id":7,"do":"peers","id":7}"#, "\"id\" is there twice"),
+            (r#"{"id":7,"do":"publish","meta":{"a":"1","a":"2"}}"#, "\"a\" is there twice"),
+            (r#"{"id":7,"do":"peers","cell":[{"b":1,"b":1}]}"#, "\"b\" is there twice"),
         ] {
             let refused = Request::parse(line.as_bytes()).expect_err(line);
             assert_eq!(refused.id, json!(7), "{line}");
             let error = refused.failure.to_json();
             assert_eq!(error["kind"], "usage", "{line}");
-            assert!(error["message"].as_str().expect("text").contains(word), "{line}: {error}");
+            let message = error["message"].as_str().expect("text");
+            assert!(message.contains(word) && !message.contains("struct"), "{line}: {error}");
         }
     }
 
     #[test]
     fn what_is_no_object_is_refused_without_an_id() {
-        for line in [&b""[..], b"x", b"[]", b"7", b"null", b"\xff", b"{\"id\":1", b"[[[[[[[["] {
-            assert_eq!(Request::parse(line).expect_err("nonsense").id, json!(null));
+        let listed = br#"[1,"peers",null,null,null,null,null,null]"#;
+        for line in [&b""[..], b"x", b"[]", b"7", b"null", b"\xff", b"{\"id\":1", b"[[[[[[[[", listed] {
+            let refused = Request::parse(line).expect_err("nonsense");
+            assert_eq!(refused.id, json!(null));
+            let error = refused.failure.to_json();
+            assert!(error["message"].as_str().expect("text").contains("object"), "{error}");
         }
         let deep = "[".repeat(100_000);
         assert!(Request::parse(deep.as_bytes()).is_err());

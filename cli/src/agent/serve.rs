@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
-use tenure_core::{CellId, FenceCause, Location, NodeId, Peer};
+use tenure_core::{CellId, ClaimError, FenceCause, Location, NodeId, Peer};
 use tenure_tokio::{Cell, Loss, Node};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::request::{Tenure, What};
 use super::wire::Outgoing;
@@ -21,12 +21,19 @@ pub(super) struct Agent {
     node: Node,
     cells: Arc<Mutex<BTreeMap<CellId, Cell>>>,
     out: mpsc::Sender<Outgoing>,
+    /// Whether no claim may wait for another owner any more.
+    is_hurried: watch::Sender<bool>,
     log: Log,
 }
 
 impl Agent {
     pub(super) fn new(node: Node, out: mpsc::Sender<Outgoing>, log: Log) -> Self {
-        Self { node, cells: Arc::default(), out, log }
+        Self { node, cells: Arc::default(), out, is_hurried: watch::Sender::new(false), log }
+    }
+
+    /// Gives up every claim that waits for another owner. What needs only its requests goes on.
+    pub(super) fn hurry(&self) {
+        self.is_hurried.send_replace(true);
     }
 
     /// Returns the session.
@@ -74,7 +81,7 @@ impl Agent {
     }
 
     async fn claim(&self, cell: CellId, wait: Duration) -> Result<Value, Failure> {
-        let held = self.node.claim_within(cell, wait).await?;
+        let held = self.claim_within(cell, wait).await?;
         self.log.info(format_args!("claimed {} at epoch {}", held.id(), held.epoch()));
         let answer = describe_cell(&held);
         let before = self.cells().insert(held.id().clone(), held.clone());
@@ -84,6 +91,29 @@ impl Agent {
             tokio::spawn(async move { agent.watch(held).await });
         }
         Ok(answer)
+    }
+
+    /// Claims a cell, waiting for another owner only until there is a hurry.
+    async fn claim_within(&self, cell: CellId, wait: Duration) -> Result<Cell, ClaimError> {
+        let claim = self.node.claim_within(cell.clone(), wait);
+        if wait.is_zero() {
+            return claim.await;
+        }
+        let mut hurry = self.is_hurried.subscribe();
+        let at_once = async {
+            // It cannot fail while this agent lives; then there would be nobody left to answer.
+            let _ = hurry.wait_for(|is_hurried| *is_hurried).await;
+            // A second claim, which does not wait, finds out whether the first one does.
+            match self.node.claim(cell).await {
+                Err(ClaimError::Held(cell, by)) => Err(ClaimError::Timeout(cell, Some(by))),
+                result => result,
+            }
+        };
+        tokio::select! {
+            biased;
+            result = claim => result,
+            result = at_once => result,
+        }
     }
 
     async fn locate(&self, cell: CellId) -> Result<Value, Failure> {

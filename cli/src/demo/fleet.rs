@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -52,6 +53,8 @@ pub(super) struct Fleet {
     nodes: Vec<Agent>,
     news: Receiver<News>,
     sender: Sender<News>,
+    /// Held while a line gets its time and is sent, so that lines come in the order of their times.
+    turn: Arc<Mutex<()>>,
     last_id: u64,
     answers: BTreeMap<u64, Said>,
     events: Vec<(usize, Said)>,
@@ -74,6 +77,7 @@ impl Fleet {
             nodes: Vec::new(),
             news,
             sender,
+            turn: Arc::default(),
             last_id: 0,
             answers: BTreeMap::new(),
             events: Vec::new(),
@@ -91,10 +95,11 @@ impl Fleet {
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Stop::broken(format_args!("{name} has no pipes")));
         };
-        let (node, sender) = (self.nodes.len(), self.sender.clone());
+        let (node, sender, turn) = (self.nodes.len(), self.sender.clone(), Arc::clone(&self.turn));
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 let line = serde_json::from_str(&line).unwrap_or_default();
+                let _turn = turn.lock();
                 // The demonstration may be over.
                 let _ = sender.send(News::Line { node, line, at: clock::mono() });
             }
@@ -114,14 +119,17 @@ impl Fleet {
         Ok(Asked { node, id: self.last_id })
     }
 
-    /// Waits for the first of several answers, and returns which it is.
+    /// Waits for the first of several answers, by the time at which it was heard, and returns which it is.
     pub(super) fn first_of(&mut self, asked: &[Asked], wait: Duration) -> Result<(usize, Said), Stop> {
         let limit = clock::mono().after(wait + PATIENCE);
         loop {
-            for (at, one) in asked.iter().enumerate() {
-                if let Some(said) = self.answers.remove(&one.id) {
-                    return Ok((at, said));
-                }
+            let heard = asked.iter().enumerate();
+            let heard = heard.filter_map(|(at, one)| Some((self.answers.get(&one.id)?.at, at, one.id)));
+            let first = heard.min();
+            if let Some((_, at, id)) = first
+                && let Some(said) = self.answers.remove(&id)
+            {
+                return Ok((at, said));
             }
             let name = asked.first().map_or("a node", |one| self.nodes[one.node].name);
             self.listen(limit, name)?;

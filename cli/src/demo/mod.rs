@@ -16,7 +16,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use rustix::process::Signal;
-use tenure_blocking::FileStore;
+use tenure_blocking::{FileStore, Store};
+use tenure_core::{Config, JoinError};
 
 use self::fleet::{Fleet, News};
 use self::place::Place;
@@ -74,6 +75,9 @@ fn play(ttl: Duration, output: Output) -> Result<(), Stop> {
     let place = Place::new().map_err(Stop::Failed)?;
     let store = FileStore::open(place.path()).and_then(FileStore::with_journal);
     let store = store.map_err(|fault| Stop::Failed(fault.into()))?;
+    // Here, and once, rather than by each of the nodes.
+    let config = Config::new("demo").with_ttl(ttl).with_clock(store.clock());
+    config.check().map_err(|error| Stop::Failed(JoinError::Config(error).into()))?;
     let fleet = Fleet::new(place.url(), ttl, (sender, news));
     Story::new(fleet, store, Timeline::new(output), ttl).tell(&place)
 }

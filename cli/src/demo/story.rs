@@ -56,9 +56,7 @@ impl Story {
         ))?;
         let [a, b, c] = ["n1", "n2", "n3"].map(|name| self.fleet.start(name));
         let (a, b, c) = (a?, b?, c?);
-        for node in [a, b, c] {
-            self.greet(node)?;
-        }
+        self.greet(&[a, b, c])?;
         for (cell, node) in CELLS.into_iter().zip([a, a, b, b, c, c]) {
             self.claim(node, cell)?;
         }
@@ -71,7 +69,7 @@ impl Story {
 
         // The same name, a new process: a new node.
         let again = self.fleet.start("n1")?;
-        self.greet(again)?;
+        self.greet(&[again])?;
         let paused = self.pause(c)?;
         self.happens(c, paused, "is stopped (SIGSTOP), and believes that it owns its cells", "stopped")?;
         let kept = self.wait_for(&[(again, CELLS[1]), (b, CELLS[4]), (again, CELLS[5])])?;
@@ -82,17 +80,20 @@ impl Story {
         self.fleet.leave()
     }
 
-    fn greet(&mut self, node: usize) -> Result<(), Stop> {
-        let said = self.fleet.event(node, "joined")?;
-        let id = said.line["node"].as_str().unwrap_or_default().to_owned();
-        self.timeline.say_at(
-            said.at,
-            Tone::Plain,
-            &format!("{id} joins"),
-            json!({ "event": "joined", "node": id }),
-        )?;
-        self.ids.insert(node, id);
-        Ok(())
+    /// Waits for nodes that were started together, and shows them in the order in which they came.
+    fn greet(&mut self, nodes: &[usize]) -> Result<(), Stop> {
+        let mut joined = Vec::new();
+        for node in nodes {
+            let said = self.fleet.event(*node, "joined")?;
+            let id = said.line["node"].as_str().unwrap_or_default().to_owned();
+            self.ids.insert(*node, id.clone());
+            joined.push((said.at, id));
+        }
+        joined.sort();
+        joined.into_iter().try_for_each(|(at, id)| {
+            let facts = json!({ "event": "joined", "node": id });
+            self.timeline.say_at(at, Tone::Plain, &format!("{id} joins"), facts)
+        })
     }
 
     fn claim(&mut self, node: usize, cell: &'static str) -> Result<(), Stop> {
@@ -199,25 +200,29 @@ impl Story {
 
     /// Lets a stopped node go on: it must find out by itself that it owns nothing any more.
     fn wake(&mut self, node: usize, cell: &'static str) -> Result<(), Stop> {
+        // Before it runs again, since it may say something before we do.
+        let resumed = tenure_blocking::clock::mono();
         self.fleet.resume(node)?;
-        self.happens(node, tenure_blocking::clock::mono(), "goes on (SIGCONT)", "resumed")?;
+        self.happens(node, resumed, "goes on (SIGCONT)", "resumed")?;
         let asked = self.fleet.ask(node, json!({ "do": "verify", "cell": cell }))?;
-        let said = self.fleet.event(node, "fenced")?;
-        let reason = said.line["reason"].as_str().unwrap_or("?").to_owned();
-        let text = format!("{} finds its authority ended ({reason}) and stops acting", self.name(node));
-        let facts = json!({ "event": "fenced", "node": self.ids[&node], "reason": reason });
-        self.timeline.say_at(said.at, Tone::Plain, &text, facts)?;
-        let said = self.fleet.answer(asked)?;
-        let kind = said.line["error"]["kind"].as_str().unwrap_or("none").to_owned();
-        if !matches!(kind.as_str(), "fenced" | "not_owner") {
+        let fenced = self.fleet.event(node, "fenced")?;
+        let reason = fenced.line["reason"].as_str().unwrap_or("?");
+        let stops = format!("{} finds its authority ended ({reason}) and stops acting", self.name(node));
+        let stops_facts = json!({ "event": "fenced", "node": self.ids[&node], "reason": reason });
+        let answer = self.fleet.answer(asked)?;
+        let kind = answer.line["error"]["kind"].as_str().unwrap_or("none");
+        if !matches!(kind, "fenced" | "not_owner") {
             return Err(wrong(format!(
                 "{cell} was taken over, but its old owner's verify says {}",
-                said.line
+                answer.line
             )));
         }
-        let text = format!("{} asks whether {cell} is still its own: no ({kind})", self.name(node));
-        let facts = json!({ "event": "refuted", "node": self.ids[&node], "cell": cell, "kind": kind });
-        self.timeline.say_at(said.at, Tone::Plain, &text, facts)
+        let asks = format!("{} asks whether {cell} is still its own: no ({kind})", self.name(node));
+        let asks_facts = json!({ "event": "refuted", "node": self.ids[&node], "cell": cell, "kind": kind });
+        // Either may be said first.
+        let mut both = [(fenced.at, stops, stops_facts), (answer.at, asks, asks_facts)];
+        both.sort_by_key(|(at, ..)| *at);
+        both.into_iter().try_for_each(|(at, text, facts)| self.timeline.say_at(at, Tone::Plain, &text, facts))
     }
 
     /// Lets every owner ask the store whether it is one.

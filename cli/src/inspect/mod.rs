@@ -1,5 +1,8 @@
-//! Looking at a store without ever writing to it: reads that are repeated when the store does not answer, and
+//! Looking at a store without ever writing a record: reads that are repeated when the store does not answer, and
 //! the judgement whether a lease lives. Only the reading steps of [`OwnershipStore`] are used.
+//!
+//! A file store does touch a file of its own, `.tenure-1/clock`, to read the time of the file system, and creates
+//! it in a directory that has none: so even looking needs permission to write there.
 
 mod life;
 mod record;

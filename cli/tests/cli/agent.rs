@@ -34,7 +34,11 @@ fn any_id_comes_back_and_bad_lines_kill_nobody() {
         let answer = agent.hear(|line| line["id"] == id);
         assert_eq!(answer["ok"], json!({ "cell": "c1", "state": "free" }));
     }
-    for line in ["nonsense", "[]", "7", "\"x\"", "{\"do\":\"claim\"}", "\u{0}", "{\"do\":\"fly\"}"] {
+    let listed = "[null,\"peers\",null,null,null,null,null,null]";
+    let twice = "{\"do\":\"peers\",\"do\":\"leave\"}";
+    for line in
+        ["nonsense", "[]", "7", "\"x\"", "{\"do\":\"claim\"}", "\u{0}", "{\"do\":\"fly\"}", listed, twice]
+    {
         agent.send(format!("{line}\n\n").as_bytes());
         let answer = agent.hear(|line| line["id"].is_null() && line.get("error").is_some());
         assert_eq!(answer["error"]["kind"], "usage", "{line}");
@@ -222,6 +226,34 @@ fn the_end_of_input_leaves_after_what_was_asked_for() {
     let (code, rest) = agent.end();
     assert_eq!((code, rest), (Some(0), Vec::<Value>::new()));
     assert_left(&dir, &node);
+}
+
+#[test]
+fn at_the_end_of_input_no_claim_waits_for_another_owner() {
+    let dir = Dir::new();
+    let mut owner = Agent::join(&dir, "b", "60s");
+    owner.claim("c2");
+    let mut agent = Agent::join(&dir, "a", "60s");
+    agent.claim("c1");
+    // One that waits already, and some that are asked for with the last words. An agent that let them wait
+    // would answer after a whole ttl, and then that its session is over.
+    let waiting = agent.ask(json!({ "do": "claim", "cell": "c2", "wait_ms": 600_000 }));
+    let located = agent.ask(json!({ "do": "locate", "cell": "c2" }));
+    assert_eq!(agent.answer(located)["ok"]["node"], owner.node);
+    let held = agent.ask(json!({ "do": "claim", "cell": "c2", "wait_ms": 600_000 }));
+    let free = agent.ask(json!({ "do": "claim", "cell": "c3", "wait_ms": 600_000 }));
+    let verified = agent.ask(json!({ "do": "verify", "cell": "c1" }));
+    agent.close();
+    for id in [waiting, held] {
+        let error = agent.answer(id)["error"].clone();
+        assert_eq!((&error["kind"], &error["node"]), (&json!("timeout"), &json!(owner.node)));
+    }
+    assert_eq!(agent.answer(free)["ok"]["epoch"], 1);
+    assert_eq!(agent.answer(verified)["ok"]["epoch"], 1);
+    let node = agent.node.clone();
+    assert_eq!(agent.end().0, Some(0));
+    assert_left(&dir, &node);
+    assert_eq!(dir.get("cells/c3/own.json")["node"], "");
 }
 
 #[test]

@@ -71,6 +71,12 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn the_help_of_the_demo_says_which_options_of_every_command_it_does_not_take() {
+    let done = finish(tenure(&["demo", "--help"]));
+    assert!(done.stdout.contains("it refuses --store"), "{}", done.stdout);
+}
+
+#[test]
 fn a_bad_address_exits_with_the_code_of_its_kind() {
     for (url, code, word) in [
         ("gs://bucket", 64, "s3://bucket/prefix"),
@@ -89,6 +95,22 @@ fn a_bad_address_exits_with_the_code_of_its_kind() {
         }
         let done = finish(with_keys(&["run", "--cell", "c", "--store", url, "--", "true"]));
         assert_eq!(done.code, Some(code), "{url}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_never_shown() {
+    for url in
+        ["https://u:pass-word@host/b", "u:pass-word@host", "file://u:pass-word@host/b", "s3://u:pass-word@b"]
+    {
+        for args in [&["owner", "c"][..], &["agent", "--log", "debug"], &["run", "--cell", "c", "--", "true"]]
+        {
+            let mut command = with_keys(args);
+            command.env("TENURE_STORE", url);
+            let done = finish(command);
+            assert!(matches!(done.code, Some(64 | 78)), "{url}: {}", done.stderr);
+            assert!(!done.stderr.contains("word") && done.stderr.contains("store"), "{url}: {}", done.stderr);
+        }
     }
 }
 

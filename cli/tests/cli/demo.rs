@@ -33,10 +33,24 @@ fn with_json_the_demo_speaks_objects() {
     let lines = done.lines();
     let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count();
     assert_eq!((count("claimed"), count("takeover"), count("fenced")), (6, 5, 1));
+    let times: Vec<u64> = lines.iter().filter_map(|line| line["ms"].as_u64()).collect();
+    assert!(times.len() > 20 && times.is_sorted(), "{}", done.stdout);
     let verdict = lines.last().expect("a verdict");
     assert_eq!((&verdict["event"], &verdict["holds"]), (&Value::from("verdict"), &Value::from(true)));
     let rules = verdict["rules"].as_array().expect("a list");
     assert!(rules.len() >= 5 && rules.iter().all(|rule| rule["holds"] == true), "{verdict}");
+    assert_clean(&dir);
+}
+
+#[test]
+fn a_ttl_that_no_node_would_take_is_one_error_before_anything_starts() {
+    let dir = Dir::new();
+    let mut command = tenure(&["demo", "--json", "--ttl", "10ms"]);
+    command.env("TMPDIR", dir.path());
+    let done = finish(command);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(78), ""), "{}", done.stderr);
+    assert_eq!(done.error()["kind"], "config");
+    assert!(done.error()["message"].as_str().expect("text").contains("ttl"));
     assert_clean(&dir);
 }
 

@@ -1,5 +1,9 @@
 //! `owner`, `cells`, `nodes`: what they show, by the store's clock.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -66,6 +70,22 @@ fn a_prefix_selects_cells_and_people_get_columns() {
         done.stdout,
         "CELL  STATE     EPOCH  NODE  ADDR\na1    released  3      -     -\na2    released  3      -     -\n"
     );
+}
+
+#[test]
+fn looking_changes_no_record_and_creates_nothing_but_the_clock_of_a_file_store() {
+    let dir = Dir::new();
+    dir.put("cells/c1/own.json", br#"{"node":"x.1","epoch":3}"#);
+    let before = dir.records();
+    for args in [&["owner", "c1"][..], &["owner", "c2"], &["cells"], &["nodes"]] {
+        assert_eq!(finish(dir.tenure(args)).code, Some(0), "{args:?}");
+    }
+    assert_eq!(dir.records(), before);
+    let names = |dir: &Path| -> BTreeSet<_> {
+        fs::read_dir(dir).expect("ours").map(|entry| entry.expect("readable").file_name()).collect()
+    };
+    assert_eq!(names(dir.path()), BTreeSet::from([".tenure-1".into(), "cells".into()]));
+    assert_eq!(names(&dir.path().join(".tenure-1")), BTreeSet::from(["clock".into()]));
 }
 
 #[test]
