@@ -1,7 +1,5 @@
 //! From the command line to a store and to a node's configuration.
 
-use std::borrow::Cow;
-
 use rustix::system::uname;
 use tenure_blocking::OpenOptions;
 use tenure_core::Config;
@@ -12,13 +10,13 @@ use crate::log::{Log, Logged};
 
 /// Opens the store for a command that looks and goes.
 pub(crate) fn blocking(global: &Global) -> Result<Logged<tenure_blocking::AnyStore>, Failure> {
-    let store = tenure_blocking::open(&url(global)?, &options(global))?;
+    let store = tenure_blocking::open(url(global)?, &options(global))?;
     Ok(Logged::new(store, Log::new(global)))
 }
 
 /// Opens the store for a node.
 pub(crate) fn asynchronous(global: &Global) -> Result<Logged<tenure_tokio::AnyStore>, Failure> {
-    let store = tenure_tokio::open(&url(global)?, &options(global))?;
+    let store = tenure_tokio::open(url(global)?, &options(global))?;
     Ok(Logged::new(store, Log::new(global)))
 }
 
@@ -28,28 +26,12 @@ fn options(global: &Global) -> OpenOptions {
 }
 
 /// Two hosts with two default stores would be two owners, so there is no default.
-fn url(global: &Global) -> Result<Cow<'_, str>, Failure> {
-    global.store.as_deref().filter(|url| !url.is_empty()).map(presentable).ok_or_else(|| {
+fn url(global: &Global) -> Result<&str, Failure> {
+    global.store.as_deref().filter(|url| !url.is_empty()).ok_or_else(|| {
         Failure::usage(
             "no store is named; add --store s3://bucket/prefix or --store file:///dir, or set TENURE_STORE",
         )
     })
-}
-
-/// Leaves a user's name and password out of an address that will be refused, since the refusal shows it. An
-/// address that may be good, or that the bucket's own parser judges, stays as it is.
-fn presentable(url: &str) -> Cow<'_, str> {
-    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
-    let is_good = match scheme {
-        "file://" => rest.starts_with('/') || rest.starts_with("localhost/"),
-        "s3://" => true,
-        _ => false,
-    };
-    // A password may contain anything, another @ and a slash included.
-    match rest.rsplit_once('@') {
-        Some((_, place)) if !is_good => Cow::Owned(format!("{scheme}{place}")),
-        Some(_) | None => Cow::Borrowed(url),
-    }
 }
 
 /// Builds the configuration of a node: its name, or this host's, and the times that follow from the ttl.
@@ -67,26 +49,4 @@ fn host_name() -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
     let name: String = system.nodename().to_string_lossy().chars().map(legal).take(111).collect();
     if name.is_empty() { "node".to_owned() } else { name }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::presentable;
-
-    #[test]
-    fn only_an_address_that_can_be_no_store_loses_its_user() {
-        for (url, shown) in [
-            ("https://u:secret@host/b", "https://host/b"),
-            ("https://u:se@c/r@et@host/b", "https://host/b"),
-            ("u:secret@host/b", "host/b"),
-            ("S3://u:secret@bucket", "S3://bucket"),
-            ("file://u:secret@host/dir", "file://host/dir"),
-            ("https://host/b", "https://host/b"),
-            ("file:///dir/a@b", "file:///dir/a@b"),
-            ("file://localhost/dir/a@b", "file://localhost/dir/a@b"),
-            ("s3://bucket/a@b", "s3://bucket/a@b"),
-        ] {
-            assert_eq!(presentable(url), shown);
-        }
-    }
 }

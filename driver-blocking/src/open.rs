@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::borrow::Cow;
 use std::env;
 
 use tenure_core::{Fault, Op, Reply, StoreClock};
@@ -98,6 +99,7 @@ pub fn resolve(
     options: &OpenOptions,
     lookup: impl Fn(&str) -> Option<String>,
 ) -> Result<Place, OpenError> {
+    let url = &*presentable(url);
     match url.split_once("://") {
         Some(("file", _)) => FileStore::from_url(url).map(Place::File).map_err(OpenError::Store),
         Some(("s3", _)) => {
@@ -115,6 +117,22 @@ pub fn resolve(
             Ok(Place::S3(bucket, credentials))
         }
         Some(_) | None => Err(OpenError::Scheme(url.chars().take(80).collect())),
+    }
+}
+
+/// Leaves a user's name and password out of an address that will be refused, since the refusal shows it. An
+/// address that may be good, or that the bucket's own parser judges, stays as it is.
+fn presentable(url: &str) -> Cow<'_, str> {
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
+    let is_good = match scheme {
+        "file://" => rest.starts_with('/') || rest.starts_with("localhost/"),
+        "s3://" => true,
+        _ => false,
+    };
+    // A password may contain anything, another @ and a slash included.
+    match rest.rsplit_once('@') {
+        Some((_, place)) if !is_good => Cow::Owned(format!("{scheme}{place}")),
+        Some(_) | None => Cow::Borrowed(url),
     }
 }
 
@@ -161,7 +179,7 @@ impl core::error::Error for OpenError {}
 
 #[cfg(test)]
 mod tests {
-    use super::{OpenError, OpenOptions, Place, resolve};
+    use super::{OpenError, OpenOptions, Place, presentable, resolve};
     use tenure_s3::Credentials;
 
     const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAKEY"), ("AWS_SECRET_ACCESS_KEY", "secret")];
@@ -198,6 +216,23 @@ mod tests {
             let error = refused(url, environment);
             assert_eq!(error.kind(), kind, "{url}: {error}");
             assert!(error.to_string().contains(word), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_an_address_that_can_be_no_store_loses_its_user() {
+        for (url, shown) in [
+            ("https://u:secret@host/b", "https://host/b"),
+            ("https://u:se@c/r@et@host/b", "https://host/b"),
+            ("u:secret@host/b", "host/b"),
+            ("S3://u:secret@bucket", "S3://bucket"),
+            ("file://u:secret@host/dir", "file://host/dir"),
+            ("https://host/b", "https://host/b"),
+            ("file:///dir/a@b", "file:///dir/a@b"),
+            ("file://localhost/dir/a@b", "file://localhost/dir/a@b"),
+            ("s3://bucket/a@b", "s3://bucket/a@b"),
+        ] {
+            assert_eq!(presentable(url), shown);
         }
     }
 
