@@ -296,8 +296,8 @@ fn bl_01_a_request_lost_on_a_reused_connection_is_sent_once_and_unknown() {
 
 /// hyper may resend what it has not begun to send. The server closes each connection right after its answer,
 /// so that the next request races the news of it; whatever happens, no request arrives twice, and one that may
-/// have is unknown. About one in 100,000 such requests, on a loaded machine, is lost inside the HTTP client: it
-/// arrives nowhere, and only the attempt's own deadline answers it.
+/// have is unknown. Very rarely, on a loaded machine, the HTTP client loses such a request: it arrives nowhere,
+/// and only the attempt's own deadline answers it.
 #[test]
 fn bl_01_a_connection_that_closes_while_idle_makes_no_request_arrive_twice() {
     const ROUNDS: usize = 200;
@@ -312,8 +312,9 @@ fn bl_01_a_connection_that_closes_while_idle_makes_no_request_arrive_twice() {
         if is_applied(reply) {
             assert_eq!(arrived, 1, "round {round}");
         } else {
-            let is_unknown = is_unknown(reply, FaultKind::Network) || is_unknown(reply, FaultKind::TimedOut);
-            assert!(is_unknown && arrived <= 1, "round {round}: {reply:?}, arrived {arrived} times");
+            let is_broken = is_unknown(reply, FaultKind::Network) && arrived <= 1;
+            let is_lost = is_unknown(reply, FaultKind::TimedOut) && arrived == 0;
+            assert!(is_broken || is_lost, "round {round}: {reply:?}, arrived {arrived} times");
         }
     }
     assert!(replies.iter().any(is_applied));
