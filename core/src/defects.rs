@@ -18,8 +18,8 @@ pub enum Defect {
     GrantStaleOwn,
     /// A record below an epoch this process has seen is granted.
     GrantRegressed,
-    /// A session's end leaves its claims under way, and they are granted without a lease. Two rules at once: each
-    /// alone is covered by the other.
+    /// A claim is granted although the lease has ended: neither is the lease retired before the claim's reply is
+    /// applied, nor does the grant look at it. Two rules at once, since each covers for the other.
     GrantWithoutLease,
     /// Another node's lease is judged by this node's wall clock.
     JudgeByOwnClock,

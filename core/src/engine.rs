@@ -80,9 +80,16 @@ impl Engine {
     pub fn handle(&mut self, now: Now, event: Event) {
         // Time never goes back, whatever the driver says.
         self.env.now = Now { mono: now.mono.max(self.env.mono()), wall: now.wall };
+        let is_late_grant = self.env.has(Defect::GrantWithoutLease)
+            && matches!(&event, Event::WriteDone(id, _) if self.env.is_for_cell(*id));
         // What time has ended ends before anything else happens.
-        self.expire();
+        if !is_late_grant {
+            self.expire();
+        }
         self.apply(event);
+        if is_late_grant {
+            self.expire();
+        }
         self.wake_due();
         self.go_on_leaving();
     }
@@ -115,11 +122,6 @@ impl Engine {
     /// Returns why the session ended, once it has.
     pub fn fenced(&self) -> Option<FenceCause> {
         self.lease.fenced()
-    }
-
-    /// Returns where a node is reached, if this session has read that in its lease.
-    pub fn addr(&self, node: &NodeId) -> Option<alloc::string::String> {
-        self.peers.addr(node)
     }
 
     fn apply(&mut self, event: Event) {
@@ -324,9 +326,6 @@ impl Engine {
     /// Ends everything with the session: nothing more is written, every caller is answered.
     fn end_session(&mut self) {
         let Some(cause) = self.lease.fenced() else { return };
-        if self.env.has(Defect::GrantWithoutLease) {
-            return self.env.notify(Notice::Fenced(cause));
-        }
         self.env.silence();
         self.env.notify(Notice::Fenced(cause));
         self.cells.fence(cause, &mut self.env);

@@ -136,6 +136,11 @@ impl Env {
         self.writes.remove(&id)
     }
 
+    /// Tells whether a reply to this attempt is about a cell.
+    pub(crate) fn is_for_cell(&self, id: AttemptId) -> bool {
+        matches!(self.writes.get(&id), Some(Target::Cell(_)))
+    }
+
     /// Returns when to try again after `failures` failures in a row.
     pub(crate) fn backoff(&mut self, failures: u32) -> Instant {
         let delay = self.rng.backoff(failures, Duration::from_secs(2).min(self.config.ttl / 3));

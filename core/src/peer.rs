@@ -142,11 +142,6 @@ impl Peers {
         None
     }
 
-    /// Returns where a node that lives is reached, if that is known.
-    pub(crate) fn addr(&self, node: &NodeId) -> Option<String> {
-        self.known.get(node).and_then(|known| known.version.addr.clone())
-    }
-
     pub(crate) fn on_read(&mut self, node: &NodeId, id: ReadId, reply: ReadReply, env: &mut Env) -> Told {
         self.step(node, env, |peers, active, env| match active.state {
             State::Reading { id: awaited, issued } if awaited == id => {

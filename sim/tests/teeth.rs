@@ -14,7 +14,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::ActUntilTransferConfirmed, None, 50),
     (Defect::AdoptByName, None, 50),
     (Defect::ConflictIsLost, None, 50),
-    (Defect::GrantWithoutLease, None, 50),
+    (Defect::GrantWithoutLease, Some(Family::Edge), 2000),
     // Only where somebody puts an old record back is a node named at an epoch that it held once.
     (Defect::GrantStaleOwn, Some(Family::RecordsRemoved), 200),
     (Defect::GrantRegressed, Some(Family::RecordsRemoved), 200),
@@ -27,7 +27,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::MissingIsDead, Some(Family::LeasesRemoved), 200),
     (Defect::RecreateLease, Some(Family::LeasesRemoved), 200),
     (Defect::SilenceFromIssue, Some(Family::Silent), 4000),
-    (Defect::StealUnfenced, Some(Family::Edge), 20_000),
+    (Defect::StealUnfenced, Some(Family::Edge), 8000),
     (Defect::StealLive, None, 50),
     (Defect::TrustOldTag, None, 50),
     (Defect::TtlFromLastAttempt, Some(Family::Edge), 12_000),

@@ -168,7 +168,6 @@ impl Cell {
     fn take(&mut self, epoch: Option<Epoch>, guard: Guard, ctx: &mut Ctx<'_>) {
         if self.wants.is_empty() || !ctx.may_grant() {
             // Nobody waits any more, or nothing could be granted: do not even ask for it.
-            self.state = State::Idle;
             return self.fail(ctx, |_, _| ClaimError::Leaving);
         }
         let Some(epoch) = epoch else {
