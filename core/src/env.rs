@@ -76,6 +76,9 @@ impl Env {
     /// Begins a write: the id that makes its bytes unique.
     pub(crate) fn write_id(&mut self) -> WriteId {
         self.seq = self.seq.wrapping_add(1).wrapping_add(core::mem::take(&mut self.skip).into());
+        if self.has(Defect::SameWriteId) {
+            self.seq = 1;
+        }
         WriteId { node: self.node.clone(), seq: self.seq }
     }
 
@@ -136,6 +139,16 @@ impl Env {
         self.writes.remove(&id)
     }
 
+    /// Tells whether an answer to this read will be brought to this machine.
+    pub(crate) fn awaits_read(&self, id: ReadId, target: &Target) -> bool {
+        self.reads.get(&id) == Some(target)
+    }
+
+    /// Tells whether an answer to this attempt will be brought to this machine.
+    pub(crate) fn awaits_write(&self, id: AttemptId, target: &Target) -> bool {
+        self.writes.get(&id) == Some(target)
+    }
+
     /// Tells whether a reply to this attempt is about a cell.
     pub(crate) fn is_for_cell(&self, id: AttemptId) -> bool {
         matches!(self.writes.get(&id), Some(Target::Cell(_)))
@@ -143,6 +156,9 @@ impl Env {
 
     /// Returns when to try again after `failures` failures in a row.
     pub(crate) fn backoff(&mut self, failures: u32) -> Instant {
+        if self.has(Defect::NoBackoff) {
+            return self.mono();
+        }
         let delay = self.rng.backoff(failures, Duration::from_secs(2).min(self.config.ttl / 3));
         self.mono().after(delay)
     }

@@ -53,6 +53,11 @@ impl Version {
         self.modified = self.modified.or(stamps.modified);
     }
 
+    /// Keeps the stamp of another version: a deliberate bug.
+    pub(crate) fn keep_stamp_of(&mut self, earlier: &Self) {
+        self.modified = earlier.modified;
+    }
+
     /// Tells whether this version, which replaced `earlier`, claims to be older: a stamp that cannot be trusted.
     pub(crate) fn goes_back_from(&self, earlier: &Self) -> bool {
         matches!((self.modified, earlier.modified), (Some(new), Some(old)) if new < old)
@@ -82,7 +87,12 @@ impl Version {
                 left.max(self.until_foreign_expiry(date))
             }
             (None, date) | (_, date @ None) => {
-                let silence = self.ttl + self.ttl * config.drift_permille / 1000;
+                let drift = if defects::has(config.defect, Defect::SilenceNoDrift) {
+                    0
+                } else {
+                    config.drift_permille
+                };
+                let silence = self.ttl + self.ttl * drift / 1000;
                 let left = silence.saturating_sub(issued.since(self.first_shown));
                 date.map_or(left, |date| left.max(self.until_foreign_expiry(date)))
             }

@@ -128,6 +128,27 @@ impl Watches {
         }
     }
 
+    /// Checks the index against the watches, and that something will move each of them on.
+    pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
+        let mut deadlines = 0;
+        for (cell, watch) in &self.map {
+            match watch.step {
+                Step::Reading(id) if env.awaits_read(id, &Target::Watch(cell.clone())) => {}
+                Step::Reading(_) => return Err("a watch waits for nothing"),
+                Step::Resting(at) if self.deadlines.contains(&(at, cell.clone())) => deadlines += 1,
+                Step::Resting(_) => return Err("a watch waits for a time at which it is not woken"),
+            }
+            if watch.watchers == 0 && watch.callers.is_empty() {
+                return Err("a cell is watched for nobody");
+            }
+        }
+        if deadlines == self.deadlines.len() {
+            Ok(())
+        } else {
+            Err("a watch is woken at a time for which it does not wait")
+        }
+    }
+
     /// Applies one step to a watched cell and keeps the deadline index true; one that nobody watches any more
     /// is forgotten.
     fn with(&mut self, cell: &CellId, step: impl FnOnce(&mut Watch)) {

@@ -141,10 +141,12 @@ impl Write {
                 self.read(env);
             }
             WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
+            WriteReply::Refused(fault) if env.has(Defect::RefusedSettles) => return Fate::Refused(fault),
             WriteReply::Refused(fault) if self.is_unsettled || self.was_put_off => {
                 self.failed(fault, Then::Read, env);
             }
             WriteReply::Refused(fault) => return Fate::Refused(fault),
+            WriteReply::Rejected if env.has(Defect::RejectedIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Rejected => {
                 self.was_rejected = true;
                 self.read(env);
@@ -157,6 +159,9 @@ impl Write {
             WriteReply::Unknown(_) if env.has(Defect::UnknownIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Unknown(_) if env.has(Defect::UnknownIsApplied) => {
                 return Fate::Applied { etag: self.assumed_tag(), counts_from: self.sent };
+            }
+            WriteReply::Unknown(fault) if env.has(Defect::UnknownIsNotApplied) => {
+                self.failed(fault, Then::Send, env);
             }
             WriteReply::Unknown(fault) => {
                 self.is_unsettled = true;
@@ -214,6 +219,15 @@ impl Write {
                 Then::Read | Then::Send => self.read(env),
             },
             Phase::Paused(..) | Phase::Reading(_) | Phase::Sent(_) => {}
+        }
+    }
+
+    /// Tells whether something will move this write on: an answer to come, or a time.
+    pub(crate) fn is_awake(&self, env: &Env) -> bool {
+        match self.phase {
+            Phase::Paused(..) => true,
+            Phase::Reading(id) => env.awaits_read(id, &self.target),
+            Phase::Sent(id) => env.awaits_write(id, &self.target),
         }
     }
 
@@ -290,6 +304,7 @@ impl Write {
         // like any other, whatever becomes of the authority.
         let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));
         let at = last.filter(|last| env.mono() < *last).map_or(at, |last| at.min(last));
+        let at = if env.has(Defect::ThrottledAtOnce) { env.mono() } else { at };
         self.phase = Phase::Paused(then, at);
     }
 

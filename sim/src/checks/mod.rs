@@ -4,6 +4,7 @@
 
 mod answers;
 mod belief;
+mod books;
 mod fence;
 mod history;
 mod record;
@@ -12,6 +13,7 @@ mod writes;
 
 pub use answers::Answers;
 pub use belief::Belief;
+pub use books::Books;
 pub use fence::Fence;
 pub use history::History;
 pub use record::Record;
@@ -64,6 +66,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Writes>::default(),
         Box::<Sessions>::default(),
         Box::<Answers>::default(),
+        Box::new(Books),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {
