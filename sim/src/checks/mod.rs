@@ -8,6 +8,7 @@ mod books;
 mod fence;
 mod history;
 mod record;
+mod requests;
 mod session;
 mod writes;
 
@@ -17,6 +18,7 @@ pub use books::Books;
 pub use fence::Fence;
 pub use history::History;
 pub use record::Record;
+pub use requests::Requests;
 pub use session::Sessions;
 pub use writes::Writes;
 
@@ -67,6 +69,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Sessions>::default(),
         Box::<Answers>::default(),
         Box::new(Books),
+        Box::<Requests>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {

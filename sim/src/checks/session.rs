@@ -1,6 +1,8 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
-use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure};
+use tenure_core::{
+    Call, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure,
+};
 
 use super::{Check, Violation};
 use crate::node::Session;
@@ -16,6 +18,8 @@ pub struct Sessions {
 struct Memory {
     /// Why it ended, once it said so.
     fenced: Option<FenceCause>,
+    /// Whether its application has asked it to leave.
+    is_leaving: bool,
     /// Whether it has sent the tombstone of its own lease.
     has_left: bool,
     /// The latest end of authority it told its application.
@@ -41,6 +45,10 @@ impl Check for Sessions {
         }
         let memory = &mut self.memories[actor];
         let found = match view.step {
+            Step::Asked(_, Call::Leave) => {
+                memory.is_leaving = true;
+                Ok(())
+            }
             Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
             Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
@@ -62,6 +70,9 @@ impl Check for Sessions {
 impl Memory {
     /// Once the tenure of a claim is over it takes a new claim, at an epoch no lower.
     fn granted(&mut self, view: &View<'_>, session: &Session, tenure: &Tenure) -> Result<(), &'static str> {
+        if self.is_leaving {
+            return Err("a cell is granted while the node leaves");
+        }
         let is_ours = |record: &&OwnerRecord| {
             record.epoch == tenure.epoch && record.holder() == Holder::Node(session.id())
         };
@@ -132,9 +143,21 @@ impl Memory {
     }
 
     fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
-        let (Op::Write(_) | Op::Remove(_)) = op else { return Ok(()) };
-        let Op::Write(write) = op else {
-            return if self.has_left { Err("a session removes something after it has left") } else { Ok(()) };
+        let write = match op {
+            // What is left of an unfinished probe is cleared away after all.
+            Op::Remove(op) if !op.key.as_str().starts_with(PROBES) => {
+                return if self.has_left {
+                    Err("a session removes something after it has left")
+                } else {
+                    Ok(())
+                };
+            }
+            Op::Remove(_) => return Ok(()),
+            Op::List(_) | Op::Read(_) if self.fenced.is_some() => {
+                return Err("an ended session asks the store");
+            }
+            Op::List(_) | Op::Read(_) => return Ok(()),
+            Op::Write(write) => write,
         };
         let is_own_lease = write.key == *session.lease_key();
         let is_tombstone =
@@ -168,3 +191,6 @@ fn holds_something(view: &View<'_>, session: &Session) -> bool {
     let now = view.now(session);
     view.cells.iter().any(|cell| session.engine().tenure(cell, now).is_some())
 }
+
+/// Where a node tries out the store.
+const PROBES: &str = "probe/";
