@@ -39,6 +39,8 @@ pub enum Step<'w> {
         /// When authority would have ended, as the engine said before the event.
         authority: Option<Instant>,
     },
+    /// The world has ended, and nothing was found in it so far.
+    Finished,
     /// The world stopped going wrong.
     Healed,
     /// A wall clock jumped by so many nanoseconds.

@@ -108,8 +108,11 @@ impl<'c, C: Choices> World<'c, C> {
             self.at = self.at.max(at);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                return Err(Box::new(Failure { violation, at: self.at, lines: self.trace.into_lines() }));
+                return Err(self.fail(violation));
             }
+        }
+        if let Err(violation) = self.emit(None, &Step::Finished) {
+            return Err(self.fail(violation));
         }
         Ok(Report {
             worlds: 1,
@@ -118,6 +121,10 @@ impl<'c, C: Choices> World<'c, C> {
             seen: self.spotter.into_seen(),
             lines: self.trace.into_lines(),
         })
+    }
+
+    fn fail(self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure { violation, at: self.at, lines: self.trace.into_lines() })
     }
 
     fn set_up(&mut self) {

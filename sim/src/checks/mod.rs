@@ -6,7 +6,7 @@ mod answers;
 mod belief;
 mod books;
 mod fence;
-mod history;
+mod linear;
 mod record;
 mod requests;
 mod session;
@@ -16,7 +16,7 @@ pub use answers::Answers;
 pub use belief::Belief;
 pub use books::Books;
 pub use fence::Fence;
-pub use history::History;
+pub use linear::Linear;
 pub use record::Record;
 pub use requests::Requests;
 pub use session::Sessions;
@@ -70,11 +70,11 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Answers>::default(),
         Box::new(Books),
         Box::<Requests>::default(),
+        Box::<Linear>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {
         checks.push(Box::new(Belief));
-        checks.push(Box::<History>::default());
     }
     checks
 }

@@ -1,8 +1,6 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
-use tenure_core::{
-    Call, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure,
-};
+use tenure_core::{Call, FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord};
 
 use super::{Check, Violation};
 use crate::node::Session;
@@ -24,16 +22,6 @@ struct Memory {
     has_left: bool,
     /// The latest end of authority it told its application.
     authority: Option<Instant>,
-    /// Every claim it was granted.
-    grants: Vec<Grant>,
-}
-
-#[derive(Clone, Debug)]
-struct Grant {
-    tenure: Tenure,
-    /// The record that the claim made.
-    record: OwnerRecord,
-    is_over: bool,
 }
 
 impl Check for Sessions {
@@ -49,14 +37,12 @@ impl Check for Sessions {
                 memory.is_leaving = true;
                 Ok(())
             }
-            Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
+            Step::Done { outcome: Outcome::Claimed(Ok(_)), .. } if memory.is_leaving => {
+                Err("a cell is granted while the node leaves")
+            }
             Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
                 memory.authority = Some(*until);
-                Ok(())
-            }
-            Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
-                memory.over(tenure);
                 Ok(())
             }
             Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
@@ -68,34 +54,6 @@ impl Check for Sessions {
 }
 
 impl Memory {
-    /// Once the tenure of a claim is over it takes a new claim, at an epoch no lower.
-    fn granted(&mut self, view: &View<'_>, session: &Session, tenure: &Tenure) -> Result<(), &'static str> {
-        if self.is_leaving {
-            return Err("a cell is granted while the node leaves");
-        }
-        let is_ours = |record: &&OwnerRecord| {
-            record.epoch == tenure.epoch && record.holder() == Holder::Node(session.id())
-        };
-        let history = view.store.history(Key::owner(&tenure.cell).as_str());
-        // That there is a record at all is G3's concern.
-        let record = history.iter().rev().filter_map(|version| version.owner.as_ref()).find(is_ours);
-        let Some(record) = record.cloned() else { return Ok(()) };
-        for earlier in self.grants.iter().filter(|grant| grant.tenure.cell == tenure.cell) {
-            if earlier.tenure.epoch > tenure.epoch {
-                return Err("an epoch is granted after a higher one");
-            }
-            if earlier.is_over && earlier.record.write == record.write {
-                return Err("a claim is granted again after its tenure was over");
-            }
-        }
-        self.grants.push(Grant { tenure: tenure.clone(), record, is_over: false });
-        Ok(())
-    }
-
-    fn over(&mut self, tenure: &Tenure) {
-        self.grants.iter_mut().filter(|grant| grant.tenure == *tenure).for_each(|grant| grant.is_over = true);
-    }
-
     fn handled(
         &self,
         view: &View<'_>,
