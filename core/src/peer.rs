@@ -357,8 +357,9 @@ impl Peers {
             (Fate::Applied { .. } | Fate::Lost(_), _) => Some(Step::Go(self.read(node, env))),
             // Not settled in time. Nothing is lost by leaving it at that: wherever it lands later, the version
             // that it replaces was too old, or nothing was there.
+            // An attempt on its way is awaited all the same: the next to ask would send another beside it.
             (Fate::Pending, State::Fencing(write) | State::Placing(write))
-                if env.mono() >= active.give_up =>
+                if env.mono() >= active.give_up && !write.is_sent() =>
             {
                 Some(Step::Tell(Verdict::Failed(write.fault())))
             }

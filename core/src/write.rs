@@ -244,6 +244,11 @@ impl Write {
         !is_open && !matches!(self.phase, Phase::Sent(_))
     }
 
+    /// Tells whether an attempt is on its way.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(self.phase, Phase::Sent(_))
+    }
+
     pub(crate) fn first_sent(&self) -> Instant {
         self.first_sent
     }
