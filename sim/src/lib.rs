@@ -21,6 +21,7 @@
 //! assert!(grants > 0);
 //! ```
 
+mod aim;
 pub mod checks;
 mod choices;
 mod client;

@@ -39,6 +39,8 @@ pub struct Scenario {
     pub storm: Duration,
     /// What goes wrong until then.
     pub faults: Faults,
+    /// How often what could happen at any moment of a span happens around a deadline in it.
+    pub aim: Rate,
     /// How likely an application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
     /// Where the world is special.
@@ -127,11 +129,15 @@ impl Scenario {
             pace: ttl / choices.one_of(&[4, 8, 2]),
             storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
+            aim: Rate::NEVER,
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
             family,
             config,
         };
         world.faults = faults(family, ttl, choices);
+        if matches!(family, Family::Edge | Family::Silent) {
+            world.aim = choices.one_of(&[Rate::NEVER, Rate::percent(30), Rate::percent(60)]);
+        }
         world
     }
 

@@ -236,6 +236,11 @@ impl Version {
     pub const fn etag(&self) -> &ETag {
         &self.etag
     }
+
+    /// Returns the stamp of this version, whether or not the store shows it.
+    pub const fn modified(&self) -> StoreTime {
+        self.modified
+    }
 }
 
 fn removal(visit: Visit, modified: StoreTime) -> Version {

@@ -124,6 +124,7 @@ impl<C: Choices> World<'_, C> {
             0 => self.choices.between(ttl / 2, ttl),
             _ => self.choices.between(ttl, ttl * 5 / 2),
         };
+        let pause = self.aim_pause(pause);
         self.pause(session, pause)
     }
 

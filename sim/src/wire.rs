@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, FaultKind, Op, Reply, WriteReply};
+use tenure_core::{Event, FaultKind, Key, Op, Reply, WriteReply};
 
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
@@ -32,6 +32,11 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// Tells whether it is a write of this record, still to come or done with.
+    pub(crate) fn is_for(&self, key: &Key) -> bool {
+        matches!(&self.op, Op::Write(op) if op.key == *key)
+    }
+
     /// Returns when the request last reaches the store, if it changes anything there.
     pub(crate) fn lands(&self) -> Option<Moment> {
         let after = self.fate.arrives.max(self.fate.again)?;
@@ -43,15 +48,15 @@ impl<C: Choices> World<'_, C> {
     /// Sends a request.
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;
-        let fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        let mut fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        self.aim_request(session, &op, &mut fate);
         if let Op::Write(write) = &op
             && write.key == self.sessions[session].lease_key
         {
             self.sessions[session].renews_since.get_or_insert(self.at);
         }
         let now = self.at;
-        let machine = &self.machines[self.sessions[session].machine];
-        let give_up = machine.clock.when(machine.now(now).mono.after(faults::timeout(&op)));
+        let give_up = self.gives_up(session, &op);
         let mut flight = Flight { session, sent: now, op, fate, reply: None, is_open: true, ahead: 0 };
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
             // It never leaves the machine: nothing on the way can lose it.

@@ -316,6 +316,7 @@ impl<'c, C: Choices> World<'c, C> {
             if self.choices.happens(self.scenario.faults.wakes_late) {
                 at = at.after(self.choices.between(Duration::ZERO, self.scenario.faults.slowness));
             }
+            let at = self.aim_wake(at);
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
         self.emit(Some(session), &Step::Handled { now, authority })
