@@ -21,13 +21,16 @@
 //! assert!(grants > 0);
 //! ```
 
+mod app;
 pub mod checks;
 mod choices;
 mod client;
 mod clock;
 pub mod conformance;
+mod context;
 mod faults;
 mod node;
+mod process;
 mod queue;
 mod report;
 mod run;
@@ -40,9 +43,12 @@ mod wire;
 mod witness;
 mod world;
 
+pub use app::App;
 pub use checks::{Check, Violation};
-pub use choices::{Choices, Prng, Rate, Recorder, Tape};
+pub use choices::{Choices, Draw, Prng, Rate, Recorder, Tape};
+pub use client::Client;
 pub use clock::Moment;
+pub use context::Context;
 pub use faults::Faults;
 pub use node::Session;
 pub use report::{Failure, Report};

@@ -1,17 +1,16 @@
 //! Machines and the sessions that run on them.
 //!
 //! A machine outlives its processes: it has the clocks, and one process at a time. Each process is one
-//! session with an engine of its own and an application on top.
+//! session with an engine of its own. The application on top is [`Process`](crate::process::Process).
 
 use std::collections::VecDeque;
 
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
-use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::queue::Occasion;
 
-/// One run of one process: an engine and the application that uses it.
+/// One run of one process, as the protocol knows it: an engine.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) machine: usize,
@@ -19,7 +18,6 @@ pub struct Session {
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
-    pub(crate) client: Client,
     pub(crate) is_running: bool,
 }
 

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use tenure_core::{Event, Key};
 
+use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
@@ -16,7 +17,9 @@ use crate::world::World;
 /// The phase in which nothing goes wrong and everything wanted must come about.
 #[derive(Debug)]
 pub(crate) struct Calm {
-    /// For each cell, the machines that want it, as bits.
+    /// For each cell, the machines that the world has chosen to want it, as bits.
+    chosen: Vec<u32>,
+    /// For each cell, the machines that do want it, as bits.
     wanted: Vec<u32>,
     /// Whether every call must be seen to end, rather than only the cells be owned.
     is_thorough: bool,
@@ -25,12 +28,12 @@ pub(crate) struct Calm {
 }
 
 impl Calm {
-    pub(crate) fn wants(&self, cell: usize, machine: usize) -> bool {
-        self.wanted[cell] >> machine & 1 == 1
+    pub(crate) const fn has_chosen(&self, cell: usize, machine: usize) -> bool {
+        has(self.chosen.as_slice()[cell], machine)
     }
 }
 
-impl<C: Choices> World<'_, C> {
+impl<C: Choices, A: App> World<'_, C, A> {
     /// Lets something happen to one machine, perhaps.
     pub(crate) fn weather(&mut self) -> Result<(), Violation> {
         if self.calm.is_some() {
@@ -156,8 +159,7 @@ impl<C: Choices> World<'_, C> {
 
     /// Ends a process whose session is over; tells whether it did so now.
     pub(crate) fn ends(&mut self, session: usize) -> Result<bool, Violation> {
-        let client = &self.sessions[session].client;
-        if let Some(open) = client.open().first() {
+        if let Some(open) = self.processes[session].open().first() {
             let why = format_args!("the session is over but {:?} was never answered", open.call);
             return Err(Violation::new("answers", why));
         }
@@ -185,17 +187,31 @@ impl<C: Choices> World<'_, C> {
             self.start(0)?;
         }
         let alive: Vec<usize> = self.running().map(|session| self.sessions[session].machine).collect();
-        let wanted = (0..self.cells.len())
+        let chosen = (0..self.cells.len())
             .map(|_| {
                 let surely = alive[self.choices.number(alive.len())];
                 1 << surely | self.choices.number(1 << self.machines.len()) as u32
             })
             .collect();
         let is_thorough = self.choices.number(4) == 1;
-        self.calm = Some(Calm { wanted, is_thorough, is_closing: false });
+        let wanted = vec![0; self.cells.len()];
+        self.calm = Some(Calm { chosen, wanted, is_thorough, is_closing: false });
+        for session in self.running().collect::<Vec<_>>() {
+            self.note_wants(session);
+        }
         let judged = self.last_landing().max(self.at).after(self.bound());
         self.queue.plan(judged, Occasion::Judge);
         self.emit(None, &Step::Healed)
+    }
+
+    /// Notes what a process wants, if it is calm.
+    pub(crate) fn note_wants(&mut self, session: usize) {
+        let Some(calm) = &mut self.calm else { return };
+        let machine = self.sessions[session].machine;
+        for (place, cell) in self.cells.iter().enumerate() {
+            let wants = self.processes[session].app.wants(cell, has(calm.chosen[place], machine));
+            calm.wanted[place] = calm.wanted[place] & !(1 << machine) | u32::from(wants) << machine;
+        }
     }
 
     /// Sees whether the calm has brought everything about.
@@ -216,7 +232,7 @@ impl<C: Choices> World<'_, C> {
                 calm.is_closing = true;
             }
         }
-        if self.running().all(|session| self.sessions[session].client.open().is_empty()) {
+        if self.running().all(|session| self.processes[session].open().is_empty()) {
             self.end();
         }
         Ok(())
@@ -232,7 +248,7 @@ impl<C: Choices> World<'_, C> {
         // The bound of the first judgement may still be pending when the second begins.
         let stuck = self
             .running()
-            .flat_map(|session| self.sessions[session].client.open())
+            .flat_map(|session| self.processes[session].open())
             .find(|open| self.at.since(open.asked) > self.scenario.config.ttl * 2 + self.bound());
         match stuck {
             Some(open) => Err(Violation::new("answers", format_args!("{:?} is never answered", open.call))),
@@ -240,14 +256,15 @@ impl<C: Choices> World<'_, C> {
         }
     }
 
-    /// Returns a cell that nobody who wants it has.
+    /// Returns a cell that somebody wants and nobody who wants it has.
     fn orphan(&self) -> Option<usize> {
         let calm = self.calm.as_ref()?;
-        (0..self.cells.len()).find(|&cell| {
+        (0..self.cells.len()).filter(|&cell| calm.wanted[cell] != 0).find(|&cell| {
             !self.running().any(|session| {
                 let session = &self.sessions[session];
                 let now = self.machines[session.machine].now(self.at);
-                calm.wants(cell, session.machine) && session.engine.tenure(&self.cells[cell], now).is_some()
+                has(calm.wanted[cell], session.machine)
+                    && session.engine.tenure(&self.cells[cell], now).is_some()
             })
         })
     }
@@ -272,6 +289,11 @@ impl<C: Choices> World<'_, C> {
     fn last_landing(&self) -> Moment {
         self.flights.iter().filter_map(|flight| flight.lands()).max().unwrap_or_default()
     }
+}
+
+/// Tells whether a machine is one of these.
+const fn has(machines: u32, machine: usize) -> bool {
+    machines >> machine & 1 == 1
 }
 
 /// The longest time for which the simulated store asks to slow down.
