@@ -6,6 +6,7 @@ use core::time::Duration;
 use tenure_core::{Call, CellId, NodeId, Now, Tenure, Ticket};
 
 use crate::choices::Choices;
+use crate::clock::Moment;
 use crate::node::{Machine, Session};
 use crate::weather::Calm;
 
@@ -15,7 +16,7 @@ use crate::weather::Calm;
 /// neither the true time nor the store. What is asked for here is done once the method has returned, in that order.
 pub struct Context<'w> {
     pub(crate) session: usize,
-    pub(crate) now: Now,
+    pub(crate) at: Moment,
     pub(crate) machines: &'w [Machine],
     pub(crate) sessions: &'w [Session],
     pub(crate) cells: &'w [CellId],
@@ -72,7 +73,7 @@ impl<'w> Context<'w> {
     /// Returns the tenure this node has of the cell, if it may act as its owner at this instant: the local answer,
     /// which costs nothing and may be wrong where the clocks break their bounds.
     pub fn tenure(&self, cell: &CellId) -> Option<Tenure> {
-        self.sessions[self.session].engine.tenure(cell, self.now)
+        self.sessions[self.session].engine.tenure(cell, self.now())
     }
 
     /// Returns the source of chance. Whatever an application leaves to chance it must draw here, or its seed would not
@@ -87,8 +88,8 @@ impl<'w> Context<'w> {
     }
 
     /// Returns what this machine's two clocks read.
-    pub const fn now(&self) -> Now {
-        self.now
+    pub fn now(&self) -> Now {
+        self.machines[self.machine()].now(self.at)
     }
 
     /// Returns this node's id; it is new in each process.
@@ -125,6 +126,6 @@ impl<'w> Context<'w> {
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("node", self.node()).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Context").field("node", self.node()).field("now", &self.now()).finish_non_exhaustive()
     }
 }

@@ -274,7 +274,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let process = &mut self.processes[session];
         let mut context = Context {
             session,
-            now: self.machines[self.sessions[session].machine].now(self.at),
+            at: self.at,
             machines: &self.machines,
             sessions: &self.sessions,
             cells: &self.cells,
