@@ -47,4 +47,10 @@ pub trait App: fmt::Debug {
         let _ = (cell, is_chosen);
         false
     }
+
+    /// Tells whether everything else that this application wants has come about. In the calm it must, within the time
+    /// of G4 and [`Scenario::grace`](crate::Scenario::grace); the world goes on until then. By default it has.
+    fn is_content(&self) -> bool {
+        true
+    }
 }

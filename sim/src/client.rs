@@ -27,6 +27,8 @@ struct Work {
     waits: Option<Ticket>,
     /// Whether the call that waits is a claim.
     is_claim: bool,
+    /// How many watches of it were answered and have not been ended.
+    watches: u32,
 }
 
 impl Client {
@@ -38,19 +40,25 @@ impl Client {
 
     /// Does something while the world is rough.
     fn roam(&mut self, ctx: &mut Context<'_>) {
-        let beside = match ctx.choices().number(64) {
+        let beside = ctx.choices().number(64);
+        let place = ctx.choices().number(self.works.len());
+        let cell = ctx.cells()[place].clone();
+        let work = &mut self.works[place];
+        let beside = match beside {
             1 => Some(Call::Peers),
             2 => Some(Call::Publish { load: None, meta: None }),
             3 if !ctx.choices().happens(self.loyalty) => Some(Call::Leave),
+            4 | 5 => Some(Call::Watch(cell.clone())),
+            6 if work.watches > 0 => {
+                work.watches -= 1;
+                Some(Call::Unwatch(cell.clone()))
+            }
             _ => None,
         };
         if let Some(call) = beside {
             ctx.ask(call);
             return;
         }
-        let place = ctx.choices().number(self.works.len());
-        let cell = ctx.cells()[place].clone();
-        let work = &mut self.works[place];
         if let Some(ticket) = work.waits {
             if work.is_claim && ctx.choices().number(16) == 1 {
                 work.waits = None;
@@ -121,6 +129,11 @@ impl App for Client {
                 if ctx.tenure(&tenure.cell).as_ref() == Some(tenure) =>
             {
                 ctx.acknowledge(ticket, tenure);
+            }
+            (Outcome::Watched(Ok(_)), Call::Watch(cell)) => {
+                if let Some(place) = place(cell, ctx) {
+                    self.works[place].watches += 1;
+                }
             }
             (Outcome::Transferred(Ok(_)), Call::Transfer { tenure, to }) => {
                 ctx.tell(to, tenure.cell.as_str())

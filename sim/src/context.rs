@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use tenure_core::{Call, CellId, NodeId, Now, Tenure, Ticket};
 
+use crate::calm::Calm;
 use crate::choices::Choices;
 use crate::clock::Moment;
 use crate::node::{Machine, Session};
-use crate::weather::Calm;
 
 /// One application's view of the world during one call of one of its methods.
 ///

@@ -22,6 +22,7 @@
 //! ```
 
 mod app;
+mod calm;
 pub mod checks;
 mod choices;
 mod client;
@@ -38,6 +39,7 @@ mod scenario;
 mod store;
 mod trace;
 mod view;
+mod watched;
 mod weather;
 mod wire;
 mod witness;
@@ -57,5 +59,6 @@ pub use scenario::{Family, Scenario};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;
 pub use view::{Step, View};
+pub use watched::Watched;
 pub use witness::{Seen, Witness};
 pub use world::World;

@@ -9,6 +9,7 @@ use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
 use crate::clock::{Clock, Moment};
 use crate::queue::Occasion;
+use crate::watched::Watched;
 
 /// One run of one process, as the protocol knows it: an engine.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct Session {
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
+    pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
 }
 
@@ -40,6 +42,11 @@ impl Session {
     /// Returns the engine; that of a process that has died stands as it was.
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the cells it watches or has watched, and what it was last shown of them.
+    pub fn watched(&self) -> &[Watched] {
+        &self.watched
     }
 
     /// Tells whether the process exists. A paused one does.

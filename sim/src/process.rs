@@ -15,6 +15,7 @@ use crate::context::{Action, Context};
 use crate::node::Session;
 use crate::queue::Occasion;
 use crate::view::Step;
+use crate::watched::Watched;
 use crate::world::World;
 
 /// What runs in one session beside its engine.
@@ -123,7 +124,15 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
             .expect("the configuration was checked when the world began");
         let lease_key = Key::lease(engine.node());
-        self.sessions.push(Session { machine, engine, lease_key, renews_since: None, is_running: true });
+        let watched = Vec::new();
+        self.sessions.push(Session {
+            machine,
+            engine,
+            lease_key,
+            renews_since: None,
+            watched,
+            is_running: true,
+        });
         self.processes.push(Process::new((self.factory.0)()));
         self.machines[machine].session = Some(number);
         self.note_wants(number);
@@ -165,10 +174,10 @@ impl<C: Choices, A: App> World<'_, C, A> {
     }
 
     /// Brings what one application said to another.
-    pub(crate) fn bring(&mut self, machine: usize, letter: usize) -> Result<(), Violation> {
+    pub(crate) fn bring(&mut self, session: usize, letter: usize) -> Result<(), Violation> {
         let Some(Letter { from, text }) = self.letters[letter].take() else { return Ok(()) };
-        let Some(session) = self.machines[machine].session else { return Ok(()) };
-        if self.is_closing() || self.processes[session].phase != Phase::Joined {
+        let is_there = self.sessions[session].is_running && self.processes[session].phase == Phase::Joined;
+        if !is_there || self.is_closing() {
             return Ok(());
         }
         self.with_context(session, |app, ctx| app.on_message(&from, &text, ctx));
@@ -187,6 +196,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
             return Err(Violation::new("answers", format_args!("{ticket} was answered but is not open")));
         };
         self.processes[session].learn(outcome);
+        if let Call::Watch(cell) | Call::Unwatch(cell) = &open.call {
+            Watched::learn(&mut self.sessions[session].watched, cell, outcome, self.at);
+        }
         let step = Step::Done { ticket, call: &open.call, asked: open.asked, outcome };
         self.emit(Some(session), &step)?;
         if matches!(open.call, Call::Join) {
@@ -203,6 +215,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             process.phase = Phase::Over;
         }
         self.emit(Some(session), &Step::Noticed(notice))?;
+        Watched::notice(&mut self.sessions[session].watched, notice);
         self.with_context(session, |app, ctx| app.on_notice(notice, ctx));
         self.act(session)?;
         if matches!(notice, Notice::Authority { .. }) { self.stall(session) } else { Ok(()) }
@@ -260,12 +273,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
     fn tell(&mut self, session: usize, to: &NodeId, text: String) {
         let target = self.running().find(|&other| self.sessions[other].id() == to);
         if let Some(target) = target
-            && self.choices.number(4) > 0
+            && !self.choices.happens(self.scenario.faults.message_lost)
         {
             let letter = self.letters.len();
             self.letters.push(Some(Letter { from: self.sessions[session].id().clone(), text }));
-            let machine = self.sessions[target].machine;
-            self.queue.plan(self.at.after(self.scenario.latency), Occasion::Bring { machine, letter });
+            let at = self.at.after(self.scenario.latency);
+            self.queue.plan(at, Occasion::Bring { session: target, letter });
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) enum Occasion {
     /// An application thinks about what to do next because it wanted to do so now.
     Turn { session: usize },
     /// What one application said to another arrives.
-    Bring { machine: usize, letter: usize },
+    Bring { session: usize, letter: usize },
     /// Something may happen to a machine.
     Weather,
     /// A process that stood still goes on.

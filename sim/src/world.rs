@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use tenure_core::{CellId, Command, Event, Op};
 
 use crate::app::App;
+use crate::calm::Calm;
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
 use crate::client::Client;
@@ -23,7 +24,6 @@ use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::view::{Step, View};
-use crate::weather::Calm;
 use crate::wire::Flight;
 use crate::witness::Spotter;
 
@@ -182,7 +182,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 self.pass(flight);
                 Ok(())
             }
-            Occasion::Bring { machine, letter } => self.bring(machine, letter),
+            Occasion::Bring { session, letter } => self.bring(session, letter),
             Occasion::Deliver { flight } => {
                 self.deliver(flight)?;
                 self.pass(flight);
@@ -211,10 +211,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 let session = self.flights[flight].session;
                 self.sessions[session].is_running.then(|| self.sessions[session].machine)
             }
-            Occasion::Tick { session } | Occasion::Turn { session } => {
+            Occasion::Bring { session, .. } | Occasion::Tick { session } | Occasion::Turn { session } => {
                 self.sessions[session].is_running.then(|| self.sessions[session].machine)
             }
-            Occasion::Bring { machine, .. } | Occasion::Wake { machine, .. } => Some(machine),
+            Occasion::Wake { machine, .. } => Some(machine),
             Occasion::Arrive { .. }
             | Occasion::Heal
             | Occasion::Judge
@@ -278,6 +278,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             cells: &self.cells,
             scenario: &self.scenario,
             machines: &self.machines,
+            calm: self.calm.as_ref().map(|calm| calm.since),
         };
         self.trace.record(&view);
         self.spotter.observe(&view);
