@@ -32,6 +32,7 @@ pub(crate) enum Action {
     Acknowledge(Ticket, Tenure),
     Ask(Ticket, Call),
     Cancel(Ticket),
+    Note(String),
     Tell(NodeId, String),
     TurnAfter(Duration),
 }
@@ -58,6 +59,11 @@ impl<'w> Context<'w> {
     /// together, are ones that a single owner after another could have made.
     pub fn acknowledge(&mut self, verify: Ticket, tenure: &Tenure) {
         self.actions.push(Action::Acknowledge(verify, tenure.clone()));
+    }
+
+    /// Writes a line into the trace, as [`Step::Noted`](crate::Step::Noted): what the application itself did.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.actions.push(Action::Note(text.into()));
     }
 
     /// Says something to another node's application. It arrives a while later, or never.

@@ -237,7 +237,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
                     self.hear_out(session, Event::Cancel(ticket))?;
                     self.processes[session].end(ticket);
                 }
-                Action::Acknowledge(..) | Action::Tell(..) | Action::TurnAfter(_) => {}
+                Action::Acknowledge(..) | Action::Note(_) | Action::Tell(..) | Action::TurnAfter(_) => {
+                    unreachable!("what concerns no engine is never put off")
+                }
             }
         }
         Ok(())
@@ -257,6 +259,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
                 // Of a world that is winding up only the answers are awaited.
                 Action::Ask(..) if self.is_closing() => {}
                 Action::Ask(..) | Action::Cancel(_) => self.pending.push_back((session, action)),
+                Action::Note(text) => self.emit(Some(session), &Step::Noted(&text))?,
                 Action::Tell(to, text) => self.tell(session, &to, text),
                 Action::TurnAfter(after) => {
                     let clock = &self.machines[self.sessions[session].machine].clock;

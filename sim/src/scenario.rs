@@ -84,6 +84,51 @@ impl Family {
 }
 
 impl Scenario {
+    /// Describes a world in which nothing goes wrong: three machines and two cells, the protocol's default times, clocks
+    /// that are right, a store that stamps as S3 does, and a minute of storm without a single fault.
+    ///
+    /// It is a place to start from: set what the test is about, and leave the rest.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use tenure_sim::{Faults, Rate, Scenario};
+    ///
+    /// let scenario = Scenario {
+    ///     machines: 2,
+    ///     faults: Faults {
+    ///         reply_lost: Rate::percent(20),
+    ///         // Every five seconds some machine may die or stand still.
+    ///         every: Duration::from_secs(5),
+    ///         crash: Rate::percent(10),
+    ///         long_pause: Rate::percent(10),
+    ///         ..Faults::default()
+    ///     },
+    ///     ..Scenario::calm()
+    /// };
+    /// # assert_eq!(scenario.cells, 2);
+    /// ```
+    pub fn calm() -> Self {
+        let config = Config::new("n");
+        let ttl = config.ttl;
+        Self {
+            machines: 3,
+            cells: 2,
+            share_name: false,
+            stamping: Stamping::HTTP,
+            disagreement: Duration::ZERO,
+            drift_ppm: 0,
+            wall_off: Duration::ZERO,
+            latency: Duration::from_millis(50),
+            pace: ttl / 8,
+            storm: ttl * 6,
+            faults: Faults::default(),
+            loyalty: Rate::percent(80),
+            grace: ttl * 4,
+            family: Family::Common,
+            config,
+        }
+    }
+
     /// Draws a world in which every guarantee must hold.
     pub fn swarm(choices: &mut impl Choices) -> Self {
         let family = match choices.number(10) {

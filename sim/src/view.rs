@@ -43,6 +43,8 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// The application wrote this into the trace.
+    Noted(&'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
     /// The process stands still for so long.

@@ -165,7 +165,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
-        self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        if !self.scenario.faults.every.is_zero() {
+            self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        }
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 
