@@ -18,11 +18,11 @@
 //! clerk reads the journal after it. A clerk who leaves out the fourth step is right most of the time: a process that
 //! stands still between the second step and the third for longer than its lease wakes up in another's tenure.
 //!
-//! The *warehouse* shows the other way: it is told the epoch with every parcel, and takes none at a lower epoch than it
-//! has seen. A service that can be taught this needs no `verify`.
+//! The *warehouse* shows the other way: it is told the epoch with every parcel, when it is packed, and takes none at a
+//! lower epoch than it has seen. A service that can be taught to check this token is safe from those who come late.
 
+use core::cell::RefCell;
 use core::time::Duration;
-use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -96,7 +96,11 @@ impl Clerk {
 
     fn finish(&mut self, mut job: Job, ctx: &mut Context<'_>) {
         ctx.note(format!("writes order {} into the journal", job.number));
-        self.shop.borrow_mut().journal.push(job.number);
+        {
+            let mut shop = self.shop.borrow_mut();
+            shop.journal.push(job.number);
+            shop.warehouse.take(job.tenure.epoch);
+        }
         if self.forgets_verify {
             // "We hold the cell, and would have been told if we had lost it."
             self.promise(&job, ctx);
@@ -111,7 +115,6 @@ impl Clerk {
         let mut shop = self.shop.borrow_mut();
         let promise = Promise { number: job.number, by: ctx.node().clone(), epoch: job.tenure.epoch };
         shop.promises.push(promise);
-        shop.warehouse.take(job.tenure.epoch);
         shop.is_back |= ctx.is_calm();
     }
 }
@@ -230,7 +233,7 @@ fn main() -> ExitCode {
         }
     }
     println!("{SEEDS} worlds and {steps} engine steps: {promised} orders promised, none twice,");
-    println!("and the warehouse refused {refused} parcels for their old token");
+    println!("and the warehouse refused {refused} parcels that came late, by their token");
     ExitCode::SUCCESS
 }
 
@@ -248,18 +251,19 @@ const LINES: usize = 25;
 mod tests {
     use super::{Trace, run};
 
-    /// In this world a clerk stands still while it packs, and goes on in another's tenure.
-    const SEED: u64 = 0;
+    /// In this world a clerk stands still while it packs, and goes on in another's tenure. (The seed names another world
+    /// once worlds are drawn differently: running the example with `--forget-verify` prints one that does this.)
+    const SEED: u64 = 63;
 
     #[test]
     fn no_number_is_promised_twice() {
         let mut promised = 0;
-        for seed in (0..300).chain([SEED]) {
+        for seed in (0..200).chain([SEED]) {
             let (_, shop) =
                 run(seed, false, Trace::last(40)).unwrap_or_else(|failure| panic!("{seed}\n{failure}"));
             promised += shop.promises.len();
         }
-        assert!(promised > 3000, "{promised}");
+        assert!(promised > 1000, "{promised}");
     }
 
     #[test]

@@ -16,8 +16,9 @@ use crate::choices::{Choices, Draw};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::Action;
+use crate::letters::Letter;
 use crate::node::{Machine, Session};
-use crate::process::{Factory, Letter, Process};
+use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
@@ -28,6 +29,9 @@ use crate::wire::Flight;
 use crate::witness::Spotter;
 
 /// A world that is about to run.
+///
+/// Build it from a scenario and a source of chance, add to it, and run it. Equal choices make equal worlds, so a source
+/// that was drawn from already (for the scenario, as a rule) goes on where it is.
 #[derive(Debug)]
 pub struct World<'c, C, A = Client> {
     pub(crate) scenario: Scenario,
