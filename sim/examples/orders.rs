@@ -22,12 +22,15 @@
 //! lower epoch than it has seen. A service that can be taught to check this token is safe from those who come late.
 
 use core::cell::RefCell;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::process::ExitCode;
 use std::rc::Rc;
 
 use tenure_core::{Call, CellId, Epoch, Instant, NodeId, Notice, Outcome, Tenure, Ticket};
-use tenure_sim::{App, Check, Context, Failure, Prng, Report, Scenario, Trace, View, Violation, World};
+use tenure_sim::{
+    App, Check, Context, Failure, Prng, Report, Scenario, Trace, View, Violation, World, run_seeds,
+};
 
 /// What survives every crash, because it is not in any clerk's process.
 #[derive(Debug, Default)]
@@ -208,33 +211,33 @@ fn run(seed: u64, forgets_verify: bool, trace: Trace) -> Result<(Report, Shop), 
 
 fn main() -> ExitCode {
     let forgets_verify = std::env::args().any(|word| word == "--forget-verify");
-    let (mut steps, mut promised, mut refused) = (0, 0, 0);
-    for seed in 0..SEEDS {
-        match run(seed, forgets_verify, Trace::silent()) {
-            Ok((report, shop)) => {
-                steps += report.steps;
-                promised += shop.promises.len();
-                refused += shop.warehouse.refused;
-            }
-            Err(_) => {
-                // Nothing was traced in the run that failed; the same seed fails in the same way.
-                if let Err(failure) = run(seed, forgets_verify, Trace::full()) {
-                    println!("seed {seed} breaks the shop; what led to it, without the requests:");
-                    let story: Vec<&String> = failure.lines.iter().filter(|line| is_story(line)).collect();
-                    story
-                        .iter()
-                        .skip(story.len().saturating_sub(LINES))
-                        .for_each(|line| println!("    {line}"));
-                    println!("violated at t={}: {}", failure.at, failure.violation);
-                    println!("run({seed}, ..) does so every time, and the tests below pin a seed like it.");
-                }
-                return ExitCode::FAILURE;
-            }
+    let (promised, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    let found = run_seeds(0..SEEDS, |seed, trace| {
+        let (report, shop) = run(seed, forgets_verify, trace)?;
+        promised.fetch_add(shop.promises.len() as u64, Ordering::Relaxed);
+        refused.fetch_add(shop.warehouse.refused, Ordering::Relaxed);
+        Ok(report)
+    });
+    match found {
+        Ok(report) => {
+            let (promised, refused) = (promised.into_inner(), refused.into_inner());
+            println!(
+                "{SEEDS} worlds and {} engine steps: {promised} orders promised, none twice,",
+                report.steps
+            );
+            println!("and the warehouse refused {refused} parcels that came late, by their token");
+            ExitCode::SUCCESS
+        }
+        Err(found) => {
+            let failure = found.failure;
+            println!("seed {} breaks the shop; what led to it, without the requests:", found.seed);
+            let story: Vec<&String> = failure.lines.iter().filter(|line| is_story(line)).collect();
+            story.iter().skip(story.len().saturating_sub(LINES)).for_each(|line| println!("    {line}"));
+            println!("violated at t={}: {}", failure.at, failure.violation);
+            println!("This seed does so every time: the tests of this example pin one like it.");
+            ExitCode::FAILURE
         }
     }
-    println!("{SEEDS} worlds and {steps} engine steps: {promised} orders promised, none twice,");
-    println!("and the warehouse refused {refused} parcels that came late, by their token");
-    ExitCode::SUCCESS
 }
 
 /// Tells whether a line of the trace says what became of clerks, rather than of requests.

@@ -115,7 +115,8 @@ impl<'w> Context<'w> {
         running.filter(move |&other| other != own).map(|other| sessions[other].id())
     }
 
-    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about.
+    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about. No real
+    /// process could know; it serves to stop making trouble on purpose, giving cells away at random say.
     pub const fn is_calm(&self) -> bool {
         self.calm.is_some()
     }

@@ -36,7 +36,7 @@
 //! # use core::{cell::Cell, time::Duration};
 //! # use std::rc::Rc;
 //! use tenure_core::{Call, CellId, Outcome, Ticket};
-//! use tenure_sim::{App, Check, Context, Prng, Scenario, Trace, View, Violation, World};
+//! use tenure_sim::{App, Check, Context, Prng, Scenario, View, Violation, World, run_seeds};
 //!
 //! #[derive(Debug)]
 //! struct Writer {
@@ -95,17 +95,18 @@
 //! }
 //!
 //! // The world: drawn from the seed, with all the trouble that the guarantees survive.
-//! for seed in 0..50 {
+//! let found = run_seeds(0..50, |seed, trace| {
 //!     let mut choices = Prng::new(seed);
 //!     let scenario = Scenario { cells: 1, ..Scenario::swarm(&mut choices) };
 //!     let register = Rc::new(Cell::new(0));
 //!     let writer = || Writer { register: Rc::clone(&register), claim: None };
-//!     let world = World::with_app(scenario, &mut choices, writer)
+//!     World::with_app(scenario, &mut choices, writer)
 //!         .with_check(Box::new(NeverFalls { register: Rc::clone(&register), last: 0 }))
-//!         .with_trace(Trace::last(30));
-//!     if let Err(failure) = world.run() {
-//!         panic!("seed {seed}\n{failure}");
-//!     }
+//!         .with_trace(trace)
+//!         .run()
+//! });
+//! if let Err(found) = found {
+//!     panic!("{found}"); // the lowest seed that fails, what led to it, and what was violated
 //! }
 //! ```
 //!
@@ -136,8 +137,8 @@
 //!
 //! # When a seed fails
 //!
-//! Run it again with [`Trace::full`] and read what led to it; a [`Failure`] prints its trace and what was violated. Keep
-//! the seed in a test: it is the regression test of your fix, as long as worlds are drawn in the same way. A
+//! Run it again with [`Trace::full`], as [`run_seeds`] does, and read what led to it; a [`Failure`] prints its trace and
+//! what was violated. Keep the seed in a test: it is the regression test of your fix, as long as worlds are drawn in the same way. A
 //! [`Recorder`] turns the seed into a [`Tape`] of its choices, which can be cut: what is past its end reads zero, and
 //! zero is quiet.
 //!
@@ -178,7 +179,7 @@ pub use context::Context;
 pub use faults::Faults;
 pub use node::Session;
 pub use report::{Failure, Report};
-pub use run::{Found, Plan};
+pub use run::{Found, Plan, run_seeds};
 pub use scenario::{Family, Scenario};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;

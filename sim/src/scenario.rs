@@ -12,9 +12,12 @@ use crate::faults::Faults;
 use crate::store::Stamping;
 
 /// Everything about a world that is fixed before it begins.
+///
+/// Start from [`Scenario::swarm`], which draws a rough world in which every guarantee must hold, or from
+/// [`Scenario::calm`], in which nothing goes wrong, and set the fields that your test is about.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How many machines there are, each running one node at a time.
+    /// How many machines there are, each running one node at a time: 1 to 31.
     pub machines: usize,
     /// How many cells they want.
     pub cells: usize,
@@ -33,13 +36,14 @@ pub struct Scenario {
     pub wall_off: Duration,
     /// How long a request usually takes in one direction, at most.
     pub latency: Duration,
-    /// How often an application does something, at most.
+    /// The longest time from one turn of an application to the next; the shortest is an eighth of it. In the calm a
+    /// turn comes every sixteenth of a ttl.
     pub pace: Duration,
     /// How long things go wrong before the world heals.
     pub storm: Duration,
     /// What goes wrong until then.
     pub faults: Faults,
-    /// How likely an application holds on to a cell rather than giving it back or away.
+    /// How likely the built-in application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
     /// How much longer than G4's bound the applications may take, once it is calm, until they are content.
     pub grace: Duration,

@@ -3,8 +3,8 @@
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
 
-use tenure_core::{Call, CellId, ClaimError, Instant, NodeId, Notice, Outcome, Ticket};
-use tenure_sim::{App, Context, Failure, Faults, Prng, Rate, Report, Scenario, Witness, World};
+use tenure_core::{Call, CellId, ClaimError, Epoch, Instant, NodeId, Notice, Outcome, Tenure, Ticket};
+use tenure_sim::{App, Context, Failure, Faults, Prng, Rate, Report, Scenario, Witness, World, run_seeds};
 
 #[test]
 fn a_turn_asked_for_comes_at_its_time_by_the_clock_of_the_machine() {
@@ -191,6 +191,31 @@ fn a_session_that_leaves_tells_its_application_and_is_followed_by_a_new_one() {
     run(Scenario { machines: 1, ..Scenario::calm() }, 1, || Guest(&left)).expect("nothing is wrong with it");
     let left = left.into_inner();
     assert!(left.len() > 3 && left.windows(2).all(|pair| pair[0] < pair[1]), "{left:?}");
+}
+
+#[test]
+fn the_lowest_failing_seed_is_found_with_its_trace_even_if_it_is_a_panic() {
+    #[derive(Debug)]
+    struct Brittle(u64);
+    impl App for Brittle {
+        fn on_turn(&mut self, ctx: &mut Context<'_>) {
+            if self.0 == 7 {
+                ctx.note("is about to break");
+                let tenure = Tenure { cell: ctx.cells()[0].clone(), epoch: Epoch::FIRST };
+                ctx.acknowledge(Ticket::new(99), &tenure);
+            }
+            assert!(self.0 != 9, "it broke");
+        }
+    }
+    let world = |seed, trace| {
+        World::with_app(Scenario::calm(), &mut Prng::new(seed), || Brittle(seed)).with_trace(trace).run()
+    };
+    let found = run_seeds(0..100, world).expect_err("seeds 7 and 9 break");
+    assert_eq!((found.seed, found.failure.violation.check), (7, "history"));
+    assert!(found.to_string().contains(" is about to break\n"), "{found}");
+    let found = run_seeds(8..100, world).expect_err("seed 9 breaks");
+    assert_eq!((found.seed, found.failure.violation.to_string().as_str()), (9, "panic: it broke"));
+    assert_eq!(run_seeds(10..30, world).expect("the others hold").worlds, 20);
 }
 
 #[test]
