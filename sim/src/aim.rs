@@ -8,12 +8,13 @@ use core::time::Duration;
 
 use tenure_core::{Instant, Key, Op};
 
+use crate::app::App;
 use crate::choices::{Choices, Draw};
 use crate::clock::{Moment, WALL_AT_START};
 use crate::faults::{self, Fate};
 use crate::world::World;
 
-impl<C: Choices> World<'_, C> {
+impl<C: Choices, A: App> World<'_, C, A> {
     /// Moves the stations of a request to deadlines: its arrival, the date of its answer, and the answer's return.
     pub(crate) fn aim_request(&mut self, session: usize, op: &Op, fate: &mut Fate) {
         if self.scenario.aim == crate::Rate::NEVER {

@@ -10,6 +10,7 @@ mod linear;
 mod record;
 mod requests;
 mod session;
+mod watches;
 mod writes;
 
 pub use answers::Answers;
@@ -20,6 +21,7 @@ pub use linear::Linear;
 pub use record::Record;
 pub use requests::Requests;
 pub use session::Sessions;
+pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
@@ -28,6 +30,9 @@ use crate::scenario::{Family, Scenario};
 use crate::view::View;
 
 /// Something that must be true of every world.
+///
+/// A world asks it about every step, tens of thousands of times, so it should look only where something can have
+/// changed. It may keep a memory of its own, and share state with the application under test; [`View`] has an example.
 pub trait Check: fmt::Debug {
     /// Looks at the step just made.
     ///
@@ -71,6 +76,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::new(Books),
         Box::<Requests>::default(),
         Box::<Linear>::default(),
+        Box::<Watches>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {
