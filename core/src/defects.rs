@@ -142,6 +142,10 @@ defects! {
     VerifyJoins = "cell: verify's read is issued after the call",
     /// A waiting claim does not look again.
     WaitNoPoll = "cell: a waiting claim polls",
+    /// A watched record is not looked at again.
+    WatchOnce = "cell: a watched record is looked at again and again",
+    /// A watch tells what it has told before.
+    WatchRepeats = "cell: a change is a notice, and nothing else is",
     /// An ended session goes on with what it was doing.
     WriteAfterFence = "lease: an ended session writes nothing more",
 }

@@ -12,6 +12,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{BadRecord, FenceCause, WatchError};
 use crate::event::{Notice, Outcome, Owner, Ticket};
@@ -190,7 +191,8 @@ impl Watch {
     /// Tells the watchers what a look showed, unless it shows what they know.
     fn show(&mut self, cell: &CellId, seen: Seen, env: &mut Env) {
         let owner = &seen.owner;
-        if self.seen.as_ref().is_some_and(|before| before.owner != *owner) {
+        let repeats = env.has(Defect::WatchRepeats);
+        if self.seen.as_ref().is_some_and(|before| before.owner != *owner || repeats) {
             env.notify(Notice::OwnerChanged { cell: cell.clone(), owner: owner.clone() });
         }
         for caller in self.callers.drain(..) {
@@ -204,6 +206,7 @@ impl Watch {
     fn rest(&mut self, env: &mut Env) {
         self.failures = 0;
         let delay = env.rng.jitter(env.config.poll * 9 / 10, 100);
+        let delay = if env.has(Defect::WatchOnce) { crate::config::TTL_MAX * 100 } else { delay };
         self.step = Step::Resting(env.mono().after(delay));
     }
 
