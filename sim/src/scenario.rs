@@ -190,6 +190,13 @@ impl Scenario {
         world.faults = faults(family, ttl, choices);
         if matches!(family, Family::Edge | Family::Silent) {
             world.aim = choices.one_of(&[Rate::NEVER, Rate::percent(30), Rate::percent(60)]);
+            if choices.number(2) == 1 {
+                // Clocks that are true, and nothing allowed for: what is decided by the order of events alone.
+                world.config.drift_permille = 0;
+                world.config.margin_hold = Duration::ZERO;
+                world.config.clock.margin = Duration::ZERO;
+                (world.drift_ppm, world.disagreement) = (0, Duration::ZERO);
+            }
         }
         world
     }
