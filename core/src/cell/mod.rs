@@ -151,18 +151,29 @@ impl Cells {
         (env, peers, standing): (&mut Env, &mut Peers, Standing),
         step: impl FnOnce(&mut Cell, &mut Ctx<'_>) -> R,
     ) -> R {
-        let mut cell = self.map.remove(id).unwrap_or_default();
-        if let Some(deadline) = cell.deadline() {
-            self.deadlines.remove(&(deadline.at, id.clone()));
-        }
-        self.giving -= usize::from(matches!(cell.state, State::Giving(_)));
         let mut ctx = Ctx { id, env, peers, memory: &mut self.memory, claims: &mut self.claims, standing };
-        let result = step(&mut cell, &mut ctx);
+        // A cell already known stays where it is: it is large, and most transitions keep it.
+        let mut fresh = None;
+        let known = self.map.get_mut(id);
+        let is_known = known.is_some();
+        let cell = known.unwrap_or_else(|| fresh.insert(Cell::default()));
+        let due = cell.deadline().map(|deadline| deadline.at);
+        self.giving -= usize::from(matches!(cell.state, State::Giving(_)));
+        let result = step(cell, &mut ctx);
         self.giving += usize::from(matches!(cell.state, State::Giving(_)));
-        if let Some(deadline) = cell.deadline() {
-            self.deadlines.insert((deadline.at, id.clone()));
+        let is_idle = matches!(cell.state, State::Idle);
+        let next = cell.deadline().map(|deadline| deadline.at);
+        if due != next {
+            if let Some(at) = due {
+                self.deadlines.remove(&(at, id.clone()));
+            }
+            if let Some(at) = next {
+                self.deadlines.insert((at, id.clone()));
+            }
         }
-        if !matches!(cell.state, State::Idle) {
+        if is_idle && is_known {
+            self.map.remove(id);
+        } else if let Some(cell) = fresh.filter(|_| !is_idle) {
             self.map.insert(id.clone(), cell);
         }
         result
@@ -203,10 +214,8 @@ impl Cells {
 
     /// Does what is due for one cell, if anything is.
     pub(crate) fn wake(&mut self, with: With<'_>) -> bool {
-        let Some((at, id)) = self.deadlines.first().cloned() else { return false };
-        if at > with.0.mono() {
-            return false;
-        }
+        let due = self.deadlines.first().filter(|(at, _)| *at <= with.0.mono());
+        let Some((_, id)) = due.cloned() else { return false };
         self.with(&id, with, |cell, ctx| cell.on_wake(ctx));
         true
     }
