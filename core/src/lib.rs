@@ -166,6 +166,7 @@ mod lru;
 mod memory;
 mod name;
 mod peer;
+mod pending;
 mod probe;
 mod record;
 mod store;
