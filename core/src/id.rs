@@ -159,12 +159,22 @@ pub struct WriteId {
 impl WriteId {
     /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_beside(text, None)
+    }
+
+    /// Parses the text form; the node is likely to be this one, whose name is then not stored again.
+    pub(crate) fn parse_beside(text: &str, likely: Option<&NodeId>) -> Option<Self> {
         let (node, seq) = text.rsplit_once('#')?;
         // A sign or a leading zero would give one id two spellings.
         if seq.starts_with('+') || (seq.len() > 1 && seq.starts_with('0')) {
             return None;
         }
-        Some(Self { node: NodeId::parse(node).ok()?, seq: seq.parse().ok()? })
+        let seq = seq.parse().ok()?;
+        let node = match likely.filter(|likely| likely.as_str() == node) {
+            Some(likely) => likely.clone(),
+            None => NodeId::parse(node).ok()?,
+        };
+        Some(Self { node, seq })
     }
 }
 

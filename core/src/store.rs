@@ -26,12 +26,12 @@ impl Key {
 
     /// Returns the key of a cell's owner record.
     pub fn owner(cell: &CellId) -> Self {
-        Self(format!("{}{cell}/own.json", Self::OWNERS).into())
+        Self([Self::OWNERS, cell.as_str(), "/own.json"].concat().into())
     }
 
     /// Returns the key of a node's lease.
     pub fn lease(node: &NodeId) -> Self {
-        Self(format!("{}{node}.json", Self::LEASES).into())
+        Self([Self::LEASES, node.as_str(), ".json"].concat().into())
     }
 
     /// Returns the key of the marker that outlives a cleaned lease.
