@@ -22,6 +22,8 @@ pub(crate) struct Calm {
     is_thorough: bool,
     /// Everything wanted has come about; only open calls are waited for.
     pub(crate) is_closing: bool,
+    /// How many steps engines had made, and which cell nobody had who wants it, when last looked at.
+    orphan: Option<(u64, usize)>,
 }
 
 impl Calm {
@@ -192,7 +194,7 @@ impl<C: Choices> World<'_, C> {
             })
             .collect();
         let is_thorough = self.choices.number(4) == 1;
-        self.calm = Some(Calm { wanted, is_thorough, is_closing: false });
+        self.calm = Some(Calm { wanted, is_thorough, is_closing: false, orphan: None });
         let judged = self.last_landing().max(self.at).after(self.bound());
         self.queue.plan(judged, Occasion::Judge);
         self.emit(None, &Step::Healed)
@@ -200,9 +202,18 @@ impl<C: Choices> World<'_, C> {
 
     /// Sees whether the calm has brought everything about.
     pub(crate) fn look_around(&mut self) -> Result<(), Violation> {
+        let steps = self.steps;
         let Some(calm) = &self.calm else { return Ok(()) };
         if !calm.is_closing {
-            if self.orphan().is_some() {
+            // Time alone only ends tenures: an orphan stays one until some engine makes a step.
+            let orphan = match calm.orphan {
+                Some((seen_at, _)) if seen_at == steps => return Ok(()),
+                Some((_, cell)) if self.is_orphan(cell) => Some(cell),
+                Some(_) | None => self.orphan(),
+            };
+            let Some(calm) = &mut self.calm else { return Ok(()) };
+            calm.orphan = orphan.map(|cell| (steps, cell));
+            if orphan.is_some() {
                 return Ok(());
             }
             if !calm.is_thorough {
@@ -242,13 +253,15 @@ impl<C: Choices> World<'_, C> {
 
     /// Returns a cell that nobody who wants it has.
     fn orphan(&self) -> Option<usize> {
-        let calm = self.calm.as_ref()?;
-        (0..self.cells.len()).find(|&cell| {
-            !self.running().any(|session| {
-                let session = &self.sessions[session];
-                let now = self.machines[session.machine].now(self.at);
-                calm.wants(cell, session.machine) && session.engine.tenure(&self.cells[cell], now).is_some()
-            })
+        (0..self.cells.len()).find(|&cell| self.is_orphan(cell))
+    }
+
+    fn is_orphan(&self, cell: usize) -> bool {
+        let Some(calm) = &self.calm else { return false };
+        !self.running().any(|session| {
+            let session = &self.sessions[session];
+            let now = || self.machines[session.machine].now(self.at);
+            calm.wants(cell, session.machine) && session.engine.tenure(&self.cells[cell], now()).is_some()
         })
     }
 

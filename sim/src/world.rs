@@ -41,7 +41,7 @@ pub struct World<'c, C> {
     checks: Vec<Box<dyn Check>>,
     spotter: Spotter,
     trace: Trace,
-    steps: u64,
+    pub(crate) steps: u64,
     is_over: bool,
 }
 
