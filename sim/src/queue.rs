@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn occasions_come_by_time_and_at_one_moment_in_the_order_they_were_planned() {
         let mut queue = Queue::default();
-        let plan = |queue: &mut Queue, at, session| queue.plan(Moment::from_nanos(at), Occasion::Tick { session });
+        let plan =
+            |queue: &mut Queue, at, session| queue.plan(Moment::from_nanos(at), Occasion::Tick { session });
         for (at, session) in [(u64::MAX, 1), (7, 2), (0, 3), (7, 4)] {
             plan(&mut queue, at, session);
         }
