@@ -50,6 +50,6 @@ pub use run::{Found, Plan};
 pub use scenario::{Family, Scenario};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;
-pub use view::{Step, View};
+pub use view::{Kinds, Step, View};
 pub use witness::{Seen, Witness};
 pub use world::World;

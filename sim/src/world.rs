@@ -6,7 +6,9 @@
 
 use core::time::Duration;
 
-use tenure_core::{Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Ticket};
+use tenure_core::{
+    Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Tenure, Ticket,
+};
 
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
@@ -18,7 +20,7 @@ use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 use crate::weather::Calm;
 use crate::wire::Flight;
 use crate::witness::Spotter;
@@ -38,9 +40,12 @@ pub struct World<'c, C> {
     /// The places in `flights` that may be used again.
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
-    checks: Vec<Box<dyn Check>>,
+    /// Each with the kinds of steps that it looks at.
+    checks: Vec<(Kinds, Box<dyn Check>)>,
     spotter: Spotter,
     trace: Trace,
+    /// What an engine that was last asked held: kept for its room.
+    held: Vec<Tenure>,
     pub(crate) steps: u64,
     is_over: bool,
 }
@@ -54,7 +59,7 @@ impl<'c, C: Choices> World<'c, C> {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping);
         let cells = (0..scenario.cells).map(cell_name).collect();
-        let checks = checks::standard(&scenario);
+        let checks = with_kinds(checks::standard(&scenario));
         let mut world = Self {
             scenario,
             choices,
@@ -70,6 +75,7 @@ impl<'c, C: Choices> World<'c, C> {
             checks,
             spotter: Spotter::default(),
             trace: Trace::silent(),
+            held: Vec::new(),
             steps: 0,
             is_over: false,
         };
@@ -80,14 +86,14 @@ impl<'c, C: Choices> World<'c, C> {
     /// Adds a check of your own.
     #[must_use]
     pub fn with_check(mut self, check: Box<dyn Check>) -> Self {
-        self.checks.push(check);
+        self.checks.push((check.kinds(), check));
         self
     }
 
     /// Uses these checks and no others: to see what one of them catches alone.
     #[must_use]
     pub fn with_only(mut self, checks: Vec<Box<dyn Check>>) -> Self {
-        self.checks = checks;
+        self.checks = with_kinds(checks);
         self
     }
 
@@ -311,7 +317,13 @@ impl<'c, C: Choices> World<'c, C> {
             }
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
-        self.emit(Some(session), &Step::Handled { now, authority })
+        let mut held = core::mem::take(&mut self.held);
+        held.clear();
+        let engine = &self.sessions[session].engine;
+        held.extend(self.cells.iter().filter_map(|cell| engine.tenure(cell, now)));
+        let result = self.emit(Some(session), &Step::Handled { now, authority, held: &held });
+        self.held = held;
+        result
     }
 
     fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
@@ -361,7 +373,8 @@ impl<'c, C: Choices> World<'c, C> {
         };
         self.trace.record(&view);
         self.spotter.observe(&view);
-        for check in &mut self.checks {
+        let kind = step.kind();
+        for (_, check) in self.checks.iter_mut().filter(|(kinds, _)| kinds.meets(kind)) {
             check.observe(&view)?;
         }
         if self.steps > STEPS_MAX {
@@ -385,6 +398,10 @@ impl<'c, C: Choices> World<'c, C> {
         let off = i64::try_from(off).unwrap_or(i64::MAX);
         if self.choices.number(2) == 0 { off } else { -off }
     }
+}
+
+fn with_kinds(checks: Vec<Box<dyn Check>>) -> Vec<(Kinds, Box<dyn Check>)> {
+    checks.into_iter().map(|check| (check.kinds(), check)).collect()
 }
 
 fn cell_name(number: usize) -> CellId {

@@ -3,7 +3,7 @@
 use tenure_core::{Epoch, Holder, Key, NodeId, Op, OwnerRecord, Reply, WriteReply};
 
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Judges every version of an owner record by the one it replaced.
 ///
@@ -13,6 +13,10 @@ use crate::view::{Step, View};
 pub struct Record;
 
 impl Check for Record {
+    fn kinds(&self) -> Kinds {
+        Kinds::SERVED
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Step::Served { op: Op::Write(op), reply: Reply::Write(WriteReply::Applied { .. }), .. } =
             view.step

@@ -4,7 +4,7 @@ use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Out
 
 use super::{Check, Violation};
 use crate::node::Session;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Follows each session from its start to its end.
 #[derive(Debug, Default)]
@@ -33,6 +33,10 @@ struct Grant {
 }
 
 impl Check for Sessions {
+    fn kinds(&self) -> Kinds {
+        Kinds::DONE.and(Kinds::HANDLED).and(Kinds::NOTICED).and(Kinds::SENT)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
@@ -42,7 +46,7 @@ impl Check for Sessions {
         let memory = &mut self.memories[actor];
         let found = match view.step {
             Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
-            Step::Handled { now, authority } => memory.handled(view, session, now.mono, *authority),
+            Step::Handled { now, authority, .. } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
                 memory.authority = Some(*until);
                 Ok(())
@@ -166,9 +170,9 @@ impl Memory {
 /// Tells whether a lease is a tombstone. Most are not, and need not be parsed to see that: a tombstone names who
 /// fenced it, in a field whose name would have to be escaped not to be found.
 fn is_tombstone(body: &[u8]) -> bool {
-    const NAME: &[u8] = b"fenced_by";
-    let may_be = body.windows(NAME.len()).any(|part| part == NAME) || body.contains(&b'\\');
-    may_be && LeaseRecord::parse(body).is_ok_and(|record| record.is_tombstone())
+    let is_end = |place: usize| body[..place].ends_with(b"fenced") && body[place..].starts_with(b"_by");
+    let has_name = body.iter().enumerate().any(|(place, byte)| *byte == b'_' && is_end(place));
+    (has_name || body.contains(&b'\\')) && LeaseRecord::parse(body).is_ok_and(|record| record.is_tombstone())
 }
 
 fn holds_something(view: &View<'_>, session: &Session) -> bool {
