@@ -2,14 +2,28 @@
 
 use alloc::format;
 use alloc::sync::Arc;
+use core::cmp::Ordering;
 use core::fmt;
 use core::num::NonZeroU64;
 
 use crate::name::{self, NameError, What};
 
 /// The name of a cell: anything that must have one owner.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CellId(Arc<str>);
+
+/// By text. Most names that are compared are the same one, and need not be read.
+impl Ord for CellId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for CellId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl CellId {
     /// Takes a legal name: 1 to 255 bytes of `[A-Za-z0-9_.:$-]`, not `.` or `..`.

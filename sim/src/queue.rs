@@ -1,8 +1,5 @@
 //! What is going to happen, in order of time.
 
-use core::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::clock::Moment;
 
 /// Something that happens at a moment. Numbers of sessions, machines, cells and requests are the world's.
@@ -35,9 +32,9 @@ pub(crate) enum Occasion {
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// The moment, then the number in order of planning, then the place in `occasions`: one number each, so that
-    /// the order is one comparison and an entry is small.
-    heap: BinaryHeap<Reverse<u128>>,
+    /// The moment, then the number in order of planning, then the place in `occasions`: one number each, the next
+    /// one last. Little is ahead at any time, and most of what is planned happens soon: its place is near the end.
+    keys: Vec<u128>,
     occasions: Vec<Occasion>,
     /// The places in `occasions` that may be used again.
     free: Vec<u32>,
@@ -58,11 +55,12 @@ impl Queue {
         };
         self.planned = self.planned.checked_add(1).expect("a world ends before billions of occasions");
         let key = u128::from(at.as_nanos()) << 64 | u128::from(self.planned) << 32 | u128::from(place);
-        self.heap.push(Reverse(key));
+        let sooner = self.keys.iter().rev().take_while(|planned| **planned < key).count();
+        self.keys.insert(self.keys.len() - sooner, key);
     }
 
     pub(crate) fn next(&mut self) -> Option<(Moment, Occasion)> {
-        let Reverse(key) = self.heap.pop()?;
+        let key = self.keys.pop()?;
         let place = key as u32;
         self.free.push(place);
         Some((Moment::from_nanos((key >> 64) as u64), self.occasions[place as usize]))

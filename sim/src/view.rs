@@ -84,6 +84,8 @@ macro_rules! kinds {
                 #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
                 pub const $name: Self = Self(1 << Number::$name as u32);
             )*
+            /// No step.
+            pub const NONE: Self = Self(0);
             /// Every step.
             pub const ALL: Self = Self(u32::MAX);
         }

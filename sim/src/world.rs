@@ -42,6 +42,8 @@ pub struct World<'c, C> {
     pub(crate) calm: Option<Calm>,
     /// Each with the kinds of steps that it looks at.
     checks: Vec<(Kinds, Box<dyn Check>)>,
+    /// The kinds of steps that some check looks at.
+    heeded: Kinds,
     spotter: Spotter,
     trace: Trace,
     /// What an engine that was last asked held: kept for its room.
@@ -59,7 +61,7 @@ impl<'c, C: Choices> World<'c, C> {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping);
         let cells = (0..scenario.cells).map(cell_name).collect();
-        let checks = with_kinds(checks::standard(&scenario));
+        let checks = checks::standard(&scenario);
         let mut world = Self {
             scenario,
             choices,
@@ -72,7 +74,8 @@ impl<'c, C: Choices> World<'c, C> {
             flights: Vec::new(),
             landed: Vec::new(),
             calm: None,
-            checks,
+            checks: Vec::with_capacity(checks.len()),
+            heeded: Kinds::NONE,
             spotter: Spotter::default(),
             trace: Trace::silent(),
             held: Vec::new(),
@@ -80,12 +83,13 @@ impl<'c, C: Choices> World<'c, C> {
             is_over: false,
         };
         world.set_up();
-        world
+        world.with_only(checks)
     }
 
     /// Adds a check of your own.
     #[must_use]
     pub fn with_check(mut self, check: Box<dyn Check>) -> Self {
+        self.heeded = self.heeded.and(check.kinds());
         self.checks.push((check.kinds(), check));
         self
     }
@@ -93,8 +97,9 @@ impl<'c, C: Choices> World<'c, C> {
     /// Uses these checks and no others: to see what one of them catches alone.
     #[must_use]
     pub fn with_only(mut self, checks: Vec<Box<dyn Check>>) -> Self {
-        self.checks = with_kinds(checks);
-        self
+        self.checks.clear();
+        self.heeded = Kinds::NONE;
+        checks.into_iter().fold(self, Self::with_check)
     }
 
     /// Keeps one line for each step, all of them or the last few.
@@ -374,8 +379,10 @@ impl<'c, C: Choices> World<'c, C> {
         self.trace.record(&view);
         self.spotter.observe(&view);
         let kind = step.kind();
-        for (_, check) in self.checks.iter_mut().filter(|(kinds, _)| kinds.meets(kind)) {
-            check.observe(&view)?;
+        if self.heeded.meets(kind) {
+            for (_, check) in self.checks.iter_mut().filter(|(kinds, _)| kinds.meets(kind)) {
+                check.observe(&view)?;
+            }
         }
         if self.steps > STEPS_MAX {
             return Err(Violation::new("liveness", format_args!("still busy after {STEPS_MAX} steps")));
@@ -398,10 +405,6 @@ impl<'c, C: Choices> World<'c, C> {
         let off = i64::try_from(off).unwrap_or(i64::MAX);
         if self.choices.number(2) == 0 { off } else { -off }
     }
-}
-
-fn with_kinds(checks: Vec<Box<dyn Check>>) -> Vec<(Kinds, Box<dyn Check>)> {
-    checks.into_iter().map(|check| (check.kinds(), check)).collect()
 }
 
 fn cell_name(number: usize) -> CellId {
