@@ -21,13 +21,17 @@
 //! assert!(grants > 0);
 //! ```
 
+mod app;
+mod calm;
 pub mod checks;
 mod choices;
 mod client;
 mod clock;
 pub mod conformance;
+mod context;
 mod faults;
 mod node;
+mod process;
 mod queue;
 mod report;
 mod run;
@@ -35,14 +39,18 @@ mod scenario;
 mod store;
 mod trace;
 mod view;
+mod watched;
 mod weather;
 mod wire;
 mod witness;
 mod world;
 
+pub use app::App;
 pub use checks::{Check, Violation};
-pub use choices::{Choices, Prng, Rate, Recorder, Tape};
+pub use choices::{Choices, Draw, Prng, Rate, Recorder, Tape};
+pub use client::Client;
 pub use clock::Moment;
+pub use context::Context;
 pub use faults::Faults;
 pub use node::Session;
 pub use report::{Failure, Report};
@@ -51,5 +59,6 @@ pub use scenario::{Family, Scenario};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;
 pub use view::{Kinds, Step, View};
+pub use watched::Watched;
 pub use witness::{Seen, Witness};
 pub use world::World;

@@ -41,6 +41,8 @@ pub struct Scenario {
     pub faults: Faults,
     /// How likely an application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
+    /// How much longer than G4's bound the applications may take, once it is calm, until they are content.
+    pub grace: Duration,
     /// Where the world is special.
     pub family: Family,
 }
@@ -128,6 +130,7 @@ impl Scenario {
             storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
+            grace: ttl * 4,
             family,
             config,
         };
@@ -216,6 +219,7 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
     faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
     faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
     faults.every = ttl / 2;
+    faults.message_lost = Rate::percent(25);
     match family {
         Family::Common => {}
         Family::Edge | Family::Silent => {

@@ -8,6 +8,7 @@ mod fence;
 mod history;
 mod record;
 mod session;
+mod watches;
 mod writes;
 
 pub use answers::Answers;
@@ -16,6 +17,7 @@ pub use fence::Fence;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
@@ -69,6 +71,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Writes>::default(),
         Box::<Sessions>::default(),
         Box::<Answers>::default(),
+        Box::<Watches>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {
