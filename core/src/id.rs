@@ -1,11 +1,11 @@
 //! Identities: who, what, which version. Parsed once at the edge, legal ever after.
 
-use alloc::format;
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core::fmt;
 use core::num::NonZeroU64;
 
+use crate::digits;
 use crate::name::{self, NameError, What};
 
 /// The name of a cell: anything that must have one owner.
@@ -74,10 +74,14 @@ impl NodeId {
     /// # Errors
     /// Refuses a name outside that alphabet or length.
     pub fn new(name: &str, session: SessionId) -> Result<Self, NameError> {
-        if !name::is_node(name, 111) {
-            return Err(NameError::new(What::NodeName, name, None));
-        }
-        Ok(Self(format!("{name}.{session}").into()))
+        Self::check_name(name)?;
+        let mut room = [0; 20];
+        Ok(Self([name, ".", digits::hexadecimal(session.bits(), &mut room)].concat().into()))
+    }
+
+    /// Refuses what cannot be an operator's name.
+    pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
+        if name::is_node(name, 111) { Ok(()) } else { Err(NameError::new(What::NodeName, name, None)) }
     }
 
     /// Takes an id found in a record: 1 to 128 bytes of `[A-Za-z0-9_.-]`.

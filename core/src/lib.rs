@@ -153,6 +153,7 @@ mod backoff;
 mod cell;
 mod config;
 mod defects;
+mod digits;
 mod engine;
 mod env;
 mod error;

@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::backoff::mix;
+use crate::digits;
 use crate::env::{Env, Target};
 use crate::id::ETag;
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, WriteReply};
@@ -169,6 +170,7 @@ fn create(env: &mut Env) -> (Key, Step) {
 }
 
 fn send(key: &Key, guard: Guard, env: &mut Env) -> AttemptId {
-    let body = format!(r#"{{"probe":{}}}"#, env.rng.next()).into_bytes();
-    env.write(Target::Probe, key.clone(), guard, body.into())
+    let mut room = [0; 20];
+    let body = [r#"{"probe":"#, digits::decimal(env.rng.next(), &mut room), "}"].concat();
+    env.write(Target::Probe, key.clone(), guard, body.into_bytes().into())
 }

@@ -4,13 +4,13 @@
 //! request and gets exactly one reply. A driver that gives up on a request says [`WriteReply::Unknown`].
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::digits;
 use crate::id::{CellId, ETag, NodeId};
 use crate::time::StoreTime;
 
@@ -44,7 +44,7 @@ impl Key {
 
     /// Returns the key of a probe object.
     pub fn probe(number: u64) -> Self {
-        Self(format!("probe/{number:016x}").into())
+        Self::join(["probe/", digits::hexadecimal(number, &mut [0; 20]), ""])
     }
 
     /// Puts a key together where it costs no allocation but its own.

@@ -174,7 +174,9 @@ impl Store {
         match self.objects.get_mut(op.key.as_str()) {
             Some(versions) => versions.push(version),
             None => {
-                self.objects.insert(op.key.as_str().into(), vec![version]);
+                let mut versions = Vec::with_capacity(4);
+                versions.push(version);
+                self.objects.insert(op.key.as_str().into(), versions);
             }
         }
         WriteReply::Applied { etag }

@@ -83,23 +83,23 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping);
         let cells = (0..scenario.cells).map(cell_name).collect();
-        let checks = checks::standard(&scenario);
+        let (checks, machines) = (checks::standard(&scenario), scenario.machines);
         let mut world = Self {
             scenario,
             choices,
             at: Moment::START,
-            queue: Queue::default(),
-            machines: Vec::new(),
-            sessions: Vec::new(),
-            processes: Vec::new(),
+            queue: Queue::with_room(AT_ONCE),
+            machines: Vec::with_capacity(machines),
+            sessions: Vec::with_capacity(2 * machines),
+            processes: Vec::with_capacity(2 * machines),
             factory: Factory(Box::new(make)),
             actions: Vec::new(),
             pending: VecDeque::new(),
             letters: Vec::new(),
             store,
             cells,
-            flights: Vec::new(),
-            landed: Vec::new(),
+            flights: Vec::with_capacity(AT_ONCE),
+            landed: Vec::with_capacity(AT_ONCE),
             calm: None,
             checks: Vec::with_capacity(checks.len()),
             heeded: Kinds::NONE,
@@ -325,6 +325,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         if self.choices.number(2) == 0 { off } else { -off }
     }
 }
+
+/// How much is usually on its way or about to happen at a time.
+const AT_ONCE: usize = 32;
 
 fn cell_name(number: usize) -> CellId {
     CellId::new(&format!("c{}", number + 1)).expect("a letter and digits are a legal name")

@@ -13,10 +13,11 @@ pub use owner::{Holder, OwnerRecord};
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::digits;
 use crate::id::WriteId;
 
 /// The most bytes that a record has. What is longer is corrupt, whatever it says.
@@ -73,7 +74,7 @@ fn put_text(out: &mut String, start: &str, value: &str) {
 /// Writes a field whose value is a number.
 fn put_number(out: &mut String, start: &str, value: u64) {
     out.push_str(start);
-    write!(out, "{value}").expect("a string takes any text");
+    out.push_str(digits::decimal(value, &mut [0; 20]));
 }
 
 /// Writes a field of any kind.
