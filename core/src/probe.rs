@@ -169,8 +169,15 @@ fn create(env: &mut Env) -> (Key, Step) {
     (key, Step::Create(id))
 }
 
+/// Where the number begins in the body of a probe.
+const START: usize = r#"{"probe":"#.len();
+
 fn send(key: &Key, guard: Guard, env: &mut Env) -> AttemptId {
     let mut room = [0; 20];
-    let body = [r#"{"probe":"#, digits::decimal(env.rng.next(), &mut room), "}"].concat();
-    env.write(Target::Probe, key.clone(), guard, body.into_bytes().into())
+    let number = digits::decimal(env.rng.next(), &mut room);
+    let mut body = *br#"{"probe":00000000000000000000}"#;
+    let end = START + number.len();
+    body[START..end].copy_from_slice(number.as_bytes());
+    body[end] = b'}';
+    env.write(Target::Probe, key.clone(), guard, body[..=end].into())
 }
