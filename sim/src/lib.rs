@@ -184,7 +184,7 @@ pub use run::{Found, Plan, run_seeds};
 pub use scenario::{Family, Scenario};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;
-pub use view::{Step, View};
+pub use view::{Kinds, Step, View};
 pub use watched::Watched;
 pub use witness::{Seen, Witness};
 pub use world::World;

@@ -1,7 +1,7 @@
 //! The engine's own bookkeeping: indices are true, what waits is woken, nothing is kept for nobody.
 
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Asks each engine, after every event, whether its books are in order.
 ///
@@ -11,6 +11,10 @@ use crate::view::{Step, View};
 pub struct Books;
 
 impl Check for Books {
+    fn kinds(&self) -> Kinds {
+        Kinds::HANDLED
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Step::Handled { .. }, Some(session)) = (view.step, view.session()) else { return Ok(()) };
         session.engine().check().map_err(|why| Violation::new("books", why))

@@ -14,7 +14,7 @@ use tenure_core::{Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
 use super::{Check, Violation};
 use crate::node::Session;
 use crate::trace::Request;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Counts the requests of each session, by the key that they are for.
 #[derive(Debug, Default)]
@@ -41,6 +41,10 @@ struct Bucket {
 }
 
 impl Check for Requests {
+    fn kinds(&self) -> Kinds {
+        Kinds::ASKED.and(Kinds::NOTICED).and(Kinds::SENT).and(Kinds::TOLD)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };

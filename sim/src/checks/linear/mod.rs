@@ -17,7 +17,7 @@ use self::model::{Act, Lock};
 use self::search::{Mark, search};
 use super::{Check, Violation};
 use crate::scenario::Family;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Demands that what the applications were told has an order in which one lock could have told it.
 #[derive(Debug, Default)]
@@ -52,6 +52,11 @@ struct Open {
 }
 
 impl Check for Linear {
+    fn kinds(&self) -> Kinds {
+        let calls = Kinds::ASKED.and(Kinds::DONE).and(Kinds::TOLD);
+        calls.and(Kinds::CRASHED).and(Kinds::FINISHED).and(Kinds::NOTICED)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         if matches!(view.step, Step::Finished) {
