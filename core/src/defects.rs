@@ -69,8 +69,6 @@ defects! {
     LiveForever = "death: a live verdict lasts no longer than that version is known to live",
     /// A look-up's answer is remembered whatever its age.
     LocateStale = "cell: a look-up is remembered no longer than its owner is known to live",
-    /// A look-up that finds a lease too old marks its node as dead without a fence.
-    LookUpKills = "death: only a fence makes a verdict permanent",
     /// A fence that lost its race counts as done.
     LostFenceIsDead = "death: a fence whose guard fails means that the node lives",
     /// A cell that pauses is not woken.
@@ -111,8 +109,6 @@ defects! {
     SameWriteId = "record: every version's bytes are unique",
     /// Silence is counted from the issue of the first read, not its answer.
     SilenceFromIssue = "death: silence counts from the arrival of the first answer",
-    /// Silence is counted without the drift of the clock that measures it.
-    SilenceNoDrift = "death: silence lasts for the ttl and the drift",
     /// A cell is taken from its holder without judging it.
     StealLive = "cell: a held cell is taken from a dead node only",
     /// A dead node's cell is taken without fencing its lease first. Where the `Date` is of the very answer that showed
@@ -138,8 +134,6 @@ defects! {
     VerifyByName = "cell: verify compares node, epoch and bytes",
     /// `verify` answers from memory.
     VerifyFromMemory = "cell: verify asks the store",
-    /// `verify` is answered by a read that was already on its way.
-    VerifyJoins = "cell: verify's read is issued after the call",
     /// A waiting claim does not look again.
     WaitNoPoll = "cell: a waiting claim polls",
     /// A watched record is not looked at again.

@@ -87,12 +87,7 @@ impl Version {
                 left.max(self.until_foreign_expiry(date))
             }
             (None, date) | (_, date @ None) => {
-                let drift = if defects::has(config.defect, Defect::SilenceNoDrift) {
-                    0
-                } else {
-                    config.drift_permille
-                };
-                let silence = self.ttl + self.ttl * drift / 1000;
+                let silence = self.ttl + self.ttl * config.drift_permille / 1000;
                 let left = silence.saturating_sub(issued.since(self.first_shown));
                 date.map_or(left, |date| left.max(self.until_foreign_expiry(date)))
             }

@@ -336,7 +336,7 @@ impl Peers {
         let live_until = if env.has(Defect::LiveForever) { issued.after(TTL_MAX * 100) } else { live_until };
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
-        } else if env.has(Defect::StealUnfenced) || (env.has(Defect::LookUpKills) && !takes(active)) {
+        } else if env.has(Defect::StealUnfenced) {
             Step::Fenced
         } else if takes(active) {
             Step::Go(State::Fencing(fence(node, &version, env)))

@@ -190,7 +190,13 @@ impl Scenario {
         world.faults = faults(family, ttl, choices);
         if matches!(family, Family::Edge | Family::Silent) {
             world.aim = choices.one_of(&[Rate::NEVER, Rate::percent(30), Rate::percent(60)]);
-            if choices.number(2) == 1 {
+            let spare = choices.number(4);
+            if spare == 1 && family == Family::Silent {
+                // Clocks at the ends of a wide drift, all of which is needed.
+                (world.config.drift_permille, world.drift_ppm) = (100, 100_000);
+                world.config.margin_hold = ttl / 10;
+            }
+            if spare >= 2 {
                 // Clocks that are true, and nothing allowed for: what is decided by the order of events alone.
                 world.config.drift_permille = 0;
                 world.config.margin_hold = Duration::ZERO;

@@ -54,7 +54,6 @@ impl Cell {
         };
         match verify {
             _ if ctx.env.has(Defect::VerifyFromMemory) => ctx.verified(ticket, Ok(())),
-            Some(verify) if ctx.env.has(Defect::VerifyJoins) => verify.served.push(ticket),
             // A read already issued may have been served before this call.
             Some(verify) => verify.next.push(ticket),
             None => {
