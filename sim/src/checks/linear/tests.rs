@@ -220,7 +220,11 @@ fn brute_from(acts: &[Act], spans: &[(usize, Option<usize>)], done: u32, lock: L
             Act::Claim(node, None) => {
                 (1..8).filter_map(|epoch| lock.after(Act::Claim(node, Some(epoch)))).collect()
             }
-            known => lock.after(known).into_iter().collect(),
+            known @ (Act::Claim(..)
+            | Act::End(..)
+            | Act::Release(..)
+            | Act::Transfer(..)
+            | Act::Verify(..)) => lock.after(known).into_iter().collect(),
         };
         may_be_next && nexts.into_iter().any(|next| brute_from(acts, spans, done | 1 << act, next))
     })
