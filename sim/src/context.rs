@@ -30,27 +30,42 @@ pub struct Context<'w> {
 #[derive(Debug)]
 pub(crate) enum Action {
     Acknowledge(Ticket, Tenure),
-    Ask(Ticket, Call),
-    Cancel(Ticket),
+    Demand(Demand),
+    Note(String),
     Tell(NodeId, String),
     TurnAfter(Duration),
+}
+
+/// What an application wants from its engine.
+#[derive(Debug)]
+pub(crate) enum Demand {
+    Ask(Ticket, Call),
+    Cancel(Ticket),
 }
 
 impl<'w> Context<'w> {
     /// Asks the engine; [`App::on_answer`](crate::App::on_answer) gets the answer under the ticket returned here.
     ///
-    /// Anything but [`Call::Join`], which the world has asked already.
+    /// # Panics
+    /// If the call is [`Call::Join`], which the world has asked already.
     pub fn ask(&mut self, call: Call) -> Ticket {
+        assert!(call != Call::Join, "the world joins on an application's behalf");
+        self.demand(call)
+    }
+
+    /// Asks the engine, whatever it is.
+    pub(crate) fn demand(&mut self, call: Call) -> Ticket {
         *self.tickets += 1;
         let ticket = Ticket::new(*self.tickets);
-        self.actions.push(Action::Ask(ticket, call));
+        self.actions.push(Action::Demand(Demand::Ask(ticket, call)));
         ticket
     }
 
     /// Stops listening to a claim, as a caller does who drops its future. If its answer is already on the way it
-    /// still comes; otherwise none comes, and a cell that turns out to be owned is given back by the engine.
+    /// still comes; otherwise none comes, and a cell that turns out to be owned is given back by the engine. Any other
+    /// call cannot be cancelled: it is answered all the same.
     pub fn cancel(&mut self, claim: Ticket) {
-        self.actions.push(Action::Cancel(claim));
+        self.actions.push(Action::Demand(Demand::Cancel(claim)));
     }
 
     /// Tells the checks that work done under this tenure is now promised to somebody outside, on the word of a
@@ -58,6 +73,11 @@ impl<'w> Context<'w> {
     /// together, are ones that a single owner after another could have made.
     pub fn acknowledge(&mut self, verify: Ticket, tenure: &Tenure) {
         self.actions.push(Action::Acknowledge(verify, tenure.clone()));
+    }
+
+    /// Writes a line into the trace, as [`Step::Noted`](crate::Step::Noted): what the application itself did.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.actions.push(Action::Note(text.into()));
     }
 
     /// Says something to another node's application. It arrives a while later, or never.
@@ -109,7 +129,8 @@ impl<'w> Context<'w> {
         running.filter(move |&other| other != own).map(|other| sessions[other].id())
     }
 
-    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about.
+    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about. No real
+    /// process could know; it serves to stop making trouble on purpose, giving cells away at random say.
     pub const fn is_calm(&self) -> bool {
         self.calm.is_some()
     }

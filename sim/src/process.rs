@@ -5,13 +5,13 @@
 
 use core::fmt;
 
-use tenure_core::{Call, Engine, Event, Key, NodeId, Notice, Outcome, SessionId, Ticket};
+use tenure_core::{Call, Engine, Event, Key, Notice, Outcome, SessionId, Ticket};
 
 use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
-use crate::context::{Action, Context};
+use crate::context::{Action, Context, Demand};
 use crate::node::Session;
 use crate::queue::Occasion;
 use crate::view::Step;
@@ -50,13 +50,6 @@ pub(crate) struct OpenCall {
     pub(crate) asked: Moment,
 }
 
-/// Something said by one application to another, on its way.
-#[derive(Debug)]
-pub(crate) struct Letter {
-    from: NodeId,
-    text: String,
-}
-
 /// Makes the application of each new process.
 pub(crate) struct Factory<'c, A>(pub(crate) Box<dyn FnMut() -> A + 'c>);
 
@@ -91,6 +84,11 @@ impl<A> Process<A> {
     fn end(&mut self, ticket: Ticket) -> Option<OpenCall> {
         let place = self.open.iter().position(|open| open.ticket == ticket)?;
         Some(self.open.swap_remove(place))
+    }
+
+    /// Takes a claim off that list; any other call goes on and is answered all the same.
+    fn cancel(&mut self, ticket: Ticket) {
+        self.open.retain(|open| open.ticket != ticket || !matches!(open.call, Call::Claim { .. }));
     }
 
     /// Follows the session as far as an answer tells.
@@ -163,24 +161,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         match self.processes[session].phase {
             Phase::New => {
-                let join = self.with_context(session, |_, ctx| ctx.ask(Call::Join));
+                let join = self.with_context(session, |_, ctx| ctx.demand(Call::Join));
                 debug_assert_eq!(join, Ticket::new(1), "joining is the first thing a session asks");
             }
             Phase::Joined => self.with_context(session, |app, ctx| app.on_turn(ctx)),
             Phase::Joining | Phase::Leaving | Phase::Over => return Ok(()),
         }
-        self.act(session)?;
-        self.ask_pending()
-    }
-
-    /// Brings what one application said to another.
-    pub(crate) fn bring(&mut self, session: usize, letter: usize) -> Result<(), Violation> {
-        let Some(Letter { from, text }) = self.letters[letter].take() else { return Ok(()) };
-        let is_there = self.sessions[session].is_running && self.processes[session].phase == Phase::Joined;
-        if !is_there || self.is_closing() {
-            return Ok(());
-        }
-        self.with_context(session, |app, ctx| app.on_message(&from, &text, ctx));
         self.act(session)?;
         self.ask_pending()
     }
@@ -224,27 +210,26 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Asks the engines what applications wanted to ask while an engine was still being heard out, and what they want
     /// to ask about the answers to that.
     pub(crate) fn ask_pending(&mut self) -> Result<(), Violation> {
-        while let Some((session, action)) = self.pending.pop_front() {
-            match action {
-                Action::Ask(ticket, call) => {
+        while let Some((session, demand)) = self.pending.pop_front() {
+            match demand {
+                Demand::Ask(ticket, call) => {
                     let open = OpenCall { ticket, call: call.clone(), asked: self.at };
                     self.processes[session].begin(open);
                     self.emit(Some(session), &Step::Asked(ticket, &call))?;
                     self.hear_out(session, Event::Call(ticket, call))?;
                 }
-                Action::Cancel(ticket) => {
+                Demand::Cancel(ticket) => {
                     // What has become due first, a fence say, may still answer the call; after that nothing may.
                     self.hear_out(session, Event::Cancel(ticket))?;
-                    self.processes[session].end(ticket);
+                    self.processes[session].cancel(ticket);
                 }
-                Action::Acknowledge(..) | Action::Tell(..) | Action::TurnAfter(_) => {}
             }
         }
         Ok(())
     }
 
     /// Does what an application has just asked for, but for what concerns its engine.
-    fn act(&mut self, session: usize) -> Result<(), Violation> {
+    pub(crate) fn act(&mut self, session: usize) -> Result<(), Violation> {
         if self.actions.is_empty() {
             return Ok(());
         }
@@ -255,8 +240,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
                     self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
                 }
                 // Of a world that is winding up only the answers are awaited.
-                Action::Ask(..) if self.is_closing() => {}
-                Action::Ask(..) | Action::Cancel(_) => self.pending.push_back((session, action)),
+                Action::Demand(Demand::Ask(..)) if self.is_closing() => {}
+                Action::Demand(demand) => self.pending.push_back((session, demand)),
+                Action::Note(text) => self.emit(Some(session), &Step::Noted(&text))?,
                 Action::Tell(to, text) => self.tell(session, &to, text),
                 Action::TurnAfter(after) => {
                     let clock = &self.machines[self.sessions[session].machine].clock;
@@ -269,21 +255,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
         Ok(())
     }
 
-    /// Sends off what one application says to another.
-    fn tell(&mut self, session: usize, to: &NodeId, text: String) {
-        let target = self.running().find(|&other| self.sessions[other].id() == to);
-        if let Some(target) = target
-            && !self.choices.happens(self.scenario.faults.message_lost)
-        {
-            let letter = self.letters.len();
-            self.letters.push(Some(Letter { from: self.sessions[session].id().clone(), text }));
-            let at = self.at.after(self.scenario.latency);
-            self.queue.plan(at, Occasion::Bring { session: target, letter });
-        }
-    }
-
     /// Lets an application look at its world and say what it wants done.
-    fn with_context<T>(&mut self, session: usize, visit: impl FnOnce(&mut A, &mut Context<'_>) -> T) -> T {
+    pub(crate) fn with_context<T>(
+        &mut self,
+        session: usize,
+        visit: impl FnOnce(&mut A, &mut Context<'_>) -> T,
+    ) -> T {
         let process = &mut self.processes[session];
         let mut context = Context {
             session,
@@ -299,7 +276,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         visit(&mut process.app, &mut context)
     }
 
-    fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.calm.as_ref().is_some_and(|calm| calm.is_closing)
     }
 }

@@ -9,7 +9,10 @@ use crate::node::{Machine, Session};
 use crate::scenario::Scenario;
 use crate::store::Store;
 
-/// One step of a world.
+/// One step of a world: the smallest thing that happens, at one moment of true time.
+///
+/// One event of an engine makes many of them, in this order: `Told`, then for each command that the engine gives `Sent`,
+/// `Done` (after which the application may have `Acknowledged` or `Noted` something) or `Noticed`, and at last `Handled`.
 #[derive(Debug)]
 pub enum Step<'w> {
     /// The application acknowledged work done under a tenure: it asked `verify` under this ticket, was told
@@ -45,6 +48,8 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// The application wrote this into the trace.
+    Noted(&'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
     /// The process stands still for so long.
@@ -70,68 +75,37 @@ pub enum Step<'w> {
     Started,
 }
 
-macro_rules! kinds {
-    ($($name:ident = $variant:ident,)*) => {
-        /// Kinds of steps: a set of them.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        pub struct Kinds(u32);
-
-        #[expect(clippy::upper_case_acronyms, reason = "numbers the constants of the same names")]
-        enum Number { $($name,)* }
-
-        impl Kinds {
-            $(
-                #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
-                pub const $name: Self = Self(1 << Number::$name as u32);
-            )*
-            /// No step.
-            pub const NONE: Self = Self(0);
-            /// Every step.
-            pub const ALL: Self = Self(u32::MAX);
-        }
-
-        impl Step<'_> {
-            /// Returns the kind of step it is.
-            pub const fn kind(&self) -> Kinds {
-                match self { $(Self::$variant { .. } => Kinds::$name,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    ACKNOWLEDGED = Acknowledged,
-    ASKED = Asked,
-    CRASHED = Crashed,
-    DONE = Done,
-    HANDLED = Handled,
-    HEALED = Healed,
-    JUMPED = Jumped,
-    NOTICED = Noticed,
-    PAUSED = Paused,
-    REMOVED = Removed,
-    RESTORED = Restored,
-    RESUMED = Resumed,
-    SENT = Sent,
-    SERVED = Served,
-    STARTED = Started,
-    TOLD = Told,
-}
-
-impl Kinds {
-    /// Adds the kinds of another set.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Tells whether the two sets have a kind in common.
-    pub const fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-}
-
-/// A world at one moment.
+/// A world at one moment, as nobody inside can see it: what a [`Check`](crate::Check) looks at.
+///
+/// ```
+/// use tenure_core::{Holder, Key};
+/// use tenure_sim::{Check, Prng, Scenario, Step, View, Violation, World};
+///
+/// /// Nobody who has left is named by a record: looks into the store whenever a process dies.
+/// #[derive(Debug)]
+/// struct LeavesNothing;
+///
+/// impl Check for LeavesNothing {
+///     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+///         let (Step::Crashed, Some(session)) = (view.step, view.session()) else { return Ok(()) };
+///         if session.engine().fenced() != Some(tenure_core::FenceCause::Left) {
+///             return Ok(());
+///         }
+///         for cell in view.cells {
+///             let last = view.store.history(Key::owner(cell).as_str()).last();
+///             let owner = last.and_then(|version| version.owner.as_ref());
+///             if owner.is_some_and(|owner| owner.holder() == Holder::Node(session.id())) {
+///                 let why = format_args!("{} left and still has {cell}", session.id());
+///                 return Err(Violation::new("leaves nothing", why));
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let mut choices = Prng::new(3);
+/// World::new(Scenario::calm(), &mut choices).with_check(Box::new(LeavesNothing)).run().expect("holds");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'w> {
     /// The true time.

@@ -15,19 +15,24 @@ use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
-use crate::context::Action;
+use crate::context::{Action, Demand};
+use crate::kinds::Kinds;
+use crate::letters::Letter;
 use crate::node::{Machine, Session};
-use crate::process::{Factory, Letter, Process};
+use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 use crate::wire::Flight;
 use crate::witness::Spotter;
 
 /// A world that is about to run.
+///
+/// Build it from a scenario and a source of chance, add to it, and run it. Equal choices make equal worlds, so a source
+/// that was drawn from already (for the scenario, as a rule) goes on where it is.
 #[derive(Debug)]
 pub struct World<'c, C, A = Client> {
     pub(crate) scenario: Scenario,
@@ -42,7 +47,7 @@ pub struct World<'c, C, A = Client> {
     /// Used by each call of an application; empty between them.
     pub(crate) actions: Vec<Action>,
     /// What applications want from their engines as soon as the engine at work has been heard out.
-    pub(crate) pending: VecDeque<(usize, Action)>,
+    pub(crate) pending: VecDeque<(usize, Demand)>,
     pub(crate) letters: Vec<Option<Letter>>,
     pub(crate) store: Store,
     pub(crate) cells: Vec<CellId>,
@@ -174,7 +179,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
-        self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        if !self.scenario.faults.every.is_zero() {
+            self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        }
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 
