@@ -158,17 +158,6 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
     }
 
-    fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.running().flat_map(|session| self.processes[session].open())
-    }
-
-    /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
-    /// call for as long as others take to be judged.
-    fn due(&self, open: &OpenCall) -> Moment {
-        let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
-        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
-    }
-
     /// Tells whether every cell that is wanted is had. Time alone only ends tenures: an orphan stays one until some
     /// engine makes a step, and is likely to stay one even then.
     fn is_settled(&mut self) -> bool {
@@ -182,6 +171,17 @@ impl<C: Choices, A: App> World<'_, C, A> {
             calm.orphan = orphan.map(|cell| (steps, cell));
         }
         orphan.is_none()
+    }
+
+    fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.running().flat_map(|session| self.processes[session].open())
+    }
+
+    /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
+    /// call for as long as others take to be judged.
+    fn due(&self, open: &OpenCall) -> Moment {
+        let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
+        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
     }
 
     /// Returns a cell that somebody wants and nobody who wants it has.

@@ -16,6 +16,7 @@ use crate::choices::{Choices, Draw};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::{Action, Demand};
+use crate::kinds::Kinds;
 use crate::letters::Letter;
 use crate::node::{Machine, Session};
 use crate::process::{Factory, Process};
@@ -24,7 +25,7 @@ use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 use crate::wire::Flight;
 use crate::witness::Spotter;
 

@@ -3,8 +3,9 @@
 use tenure_core::{Call, Location, Notice, Outcome, Tenure};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Compares what an engine tells its application with what it would answer if asked again at once.
 #[derive(Debug, Default)]

@@ -3,7 +3,8 @@
 use tenure_core::{Call, Epoch, Ticket};
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Demands that epochs never fall from one acknowledged operation to a later one.
 ///

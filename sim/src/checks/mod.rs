@@ -22,8 +22,9 @@ pub use writes::Writes;
 
 use core::fmt;
 
+use crate::kinds::Kinds;
 use crate::scenario::{Family, Scenario};
-use crate::view::{Kinds, View};
+use crate::view::View;
 
 /// Something that must be true of every world.
 ///

@@ -3,7 +3,8 @@
 use tenure_core::{Epoch, Holder, Key, NodeId, Op, OwnerRecord, Reply, WriteReply};
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Judges every version of an owner record by the one it replaced.
 ///

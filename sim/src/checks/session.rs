@@ -3,8 +3,9 @@
 use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Follows each session from its start to its end.
 #[derive(Debug, Default)]

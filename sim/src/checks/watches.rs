@@ -3,7 +3,8 @@
 use tenure_core::{Call, CellId, Key, Notice, Outcome, Owner};
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 use crate::watched::is_owner;
 
 /// Follows what each session was shown through the history of the record.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
 use crate::trace::Request;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Looks at each request before it leaves.
 #[derive(Debug, Default)]
