@@ -7,9 +7,9 @@ use tenure_core::{Event, Key};
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
+use crate::family::{Family, Promise};
 use crate::faults::Faults;
 use crate::queue::Occasion;
-use crate::scenario::Family;
 use crate::view::Step;
 use crate::world::World;
 
@@ -171,8 +171,7 @@ impl<C: Choices> World<'_, C> {
 
     /// Ends the storm.
     pub(crate) fn heal(&mut self) -> Result<(), Violation> {
-        if self.scenario.family == Family::RecordsRemoved {
-            // A cell whose record went back may rightly be refused for ever.
+        if !self.scenario.family.keeps(Promise::Liveness) {
             self.end();
             return Ok(());
         }

@@ -16,12 +16,12 @@ use crate::node::{Machine, Session};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
+use crate::spotter::Spotter;
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::view::{Step, View};
 use crate::weather::Calm;
 use crate::wire::Flight;
-use crate::witness::Spotter;
 
 /// A world that is about to run.
 #[derive(Debug)]

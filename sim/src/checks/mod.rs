@@ -20,7 +20,8 @@ pub use writes::Writes;
 
 use core::fmt;
 
-use crate::scenario::{Family, Scenario};
+use crate::family::Promise;
+use crate::scenario::Scenario;
 use crate::view::View;
 
 /// Something that must be true of every world.
@@ -56,19 +57,21 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// Returns the checks that a world of this scenario must pass.
+/// Returns the checks that a world of this scenario must pass: those of every promise it is held to. That of
+/// liveness is part of the world's own end.
 pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
-    let mut checks: Vec<Box<dyn Check>> = vec![
-        Box::new(Record),
-        Box::new(Fence),
-        Box::<Writes>::default(),
-        Box::<Sessions>::default(),
-        Box::<Answers>::default(),
-    ];
-    // Where owner records are removed by force, a second owner may begin again at epoch 1.
-    if scenario.family != Family::RecordsRemoved {
-        checks.push(Box::new(Belief));
-        checks.push(Box::<History>::default());
+    scenario.promises().filter_map(check).collect()
+}
+
+fn check(promise: Promise) -> Option<Box<dyn Check>> {
+    match promise {
+        Promise::Answers => Some(Box::<Answers>::default()),
+        Promise::Belief => Some(Box::new(Belief)),
+        Promise::Fence => Some(Box::new(Fence)),
+        Promise::History => Some(Box::<History>::default()),
+        Promise::Liveness => None,
+        Promise::Record => Some(Box::new(Record)),
+        Promise::Sessions => Some(Box::<Sessions>::default()),
+        Promise::Writes => Some(Box::<Writes>::default()),
     }
-    checks
 }

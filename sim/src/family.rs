@@ -1,0 +1,129 @@
+//! Families of worlds: what each aims at, which assumption it breaks, and what it is held to all the same.
+
+use core::fmt;
+
+use crate::choices::{Choices, Draw};
+
+/// A kind of world that aims at something rare.
+///
+/// In most families every assumption holds, and so must every promise. The others break one assumption each and
+/// are held to whatever does not rest on it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Family {
+    /// A mixture of everything the guarantees survive.
+    Common,
+    /// Every bound is exactly met and most nodes stop renewing: one unit less in a rule breaks it.
+    Edge,
+    /// Writes land long after their senders gave up, and answers rarely arrive.
+    Late,
+    /// The store does not stamp its answers; death is judged by silence.
+    Silent,
+    /// Somebody removes leases behind the protocol's back. G4 may take as long as the largest ttl.
+    LeasesRemoved,
+    /// Somebody removes owner records or puts old ones back, which G2 and the growth of epochs do not
+    /// survive.
+    RecordsRemoved,
+}
+
+/// Something that worlds are held to, by one check or several.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Promise {
+    /// G1, record: at most one claim succeeds per epoch and cell, and a claim goes one epoch up.
+    Record,
+    /// G2, belief: at most one session answers "I hold this cell".
+    Belief,
+    /// G3, fence: `verify` says yes only to whom the record named meanwhile.
+    Fence,
+    /// G4, liveness: after the storm everything wanted comes about in time.
+    Liveness,
+    /// G5: no write is unconditional, no takeover deletes.
+    Writes,
+    /// What the applications acknowledged forms a history of one owner after another.
+    History,
+    /// A session ends once, for a reason that is so, and is silent from then on.
+    Sessions,
+    /// Every call is answered, once, with what is so.
+    Answers,
+}
+
+impl Promise {
+    /// Every promise, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::Record,
+        Self::Belief,
+        Self::Fence,
+        Self::Liveness,
+        Self::Writes,
+        Self::History,
+        Self::Sessions,
+        Self::Answers,
+    ];
+
+    /// Returns the name for reports: the guarantee's own, where it has one.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Record => "G1",
+            Self::Belief => "G2",
+            Self::Fence => "G3",
+            Self::Liveness => "G4",
+            Self::Writes => "G5",
+            Self::History => "history",
+            Self::Sessions => "sessions",
+            Self::Answers => "answers",
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Family {
+    /// Every family, in order.
+    pub const ALL: &'static [Self] =
+        &[Self::Common, Self::Edge, Self::Late, Self::Silent, Self::LeasesRemoved, Self::RecordsRemoved];
+
+    /// Returns the word for the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Common => "common",
+            Self::Edge => "edge",
+            Self::Late => "late",
+            Self::LeasesRemoved => "leases-removed",
+            Self::RecordsRemoved => "records-removed",
+            Self::Silent => "silent",
+        }
+    }
+
+    /// Returns the promises that no longer bind in such a world, because an assumption they rest on is broken.
+    pub const fn waives(self) -> &'static [Promise] {
+        match self {
+            Self::Common | Self::Edge | Self::Late | Self::LeasesRemoved | Self::Silent => &[],
+            // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
+            Self::RecordsRemoved => &[Promise::Belief, Promise::History, Promise::Liveness],
+        }
+    }
+
+    /// Tells whether a world of this family is held to a promise.
+    pub fn keeps(self, promise: Promise) -> bool {
+        !self.waives().contains(&promise)
+    }
+
+    /// Draws a family: mostly those in which every assumption holds.
+    pub(crate) fn draw(choices: &mut impl Choices) -> Self {
+        match choices.number(10) {
+            0..5 => Self::Common,
+            5..7 => Self::Edge,
+            7 => Self::Late,
+            8 => Self::Silent,
+            _ => Self::LeasesRemoved,
+        }
+    }
+
+    /// Tells whether its worlds aim at the instant at which a lease may be taken.
+    pub(crate) const fn is_aimed(self) -> bool {
+        matches!(self, Self::Edge | Self::Silent)
+    }
+}

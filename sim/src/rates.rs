@@ -1,0 +1,70 @@
+//! How often each thing goes wrong in a world of a family.
+//!
+//! Half of all rates are zero in each world: leaving most faults out meets combinations that a world with
+//! everything a little wrong never shows.
+
+use core::time::Duration;
+
+use crate::choices::{Choices, Draw, Rate};
+use crate::family::Family;
+use crate::faults::Faults;
+
+/// Draws the faults of a world whose leases live for `ttl`.
+pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
+    let mut rate = |percents: &[u32]| {
+        if choices.number(2) == 0 { Rate::NEVER } else { Rate::percent(choices.one_of(percents)) }
+    };
+    let mut faults = Faults {
+        request_lost: rate(&[2, 10, 30]),
+        reply_lost: rate(&[2, 10, 30]),
+        lands_late: rate(&[2, 10]),
+        duplicated: rate(&[2, 10]),
+        answered_twice: rate(&[50]),
+        slow: rate(&[5, 20]),
+        dated_late: rate(&[5, 20]),
+        conflict: rate(&[2, 10]),
+        throttled: rate(&[2, 10]),
+        failed_before: rate(&[2, 10]),
+        failed_after: rate(&[2, 10]),
+        not_applied: rate(&[2, 10]),
+        refused: rate(&[1, 5]),
+        wakes_late: rate(&[5, 20]),
+        wakes_early: rate(&[5]),
+        short_pause: rate(&[10, 20]),
+        long_pause: rate(&[5, 15]),
+        crash: rate(&[10, 25]),
+        jump: rate(&[10]),
+        ..Faults::default()
+    };
+    faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
+    faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
+    faults.every = ttl / 2;
+    match family {
+        Family::Common => {}
+        Family::Edge | Family::Silent => {
+            if choices.number(2) == 1 {
+                // Nothing else disturbs the aim.
+                faults = Faults { every: ttl / 4, ..Faults::default() };
+            }
+            faults.long_pause = Rate::percent(choices.one_of(&[5, 25]));
+            faults.stall = Rate::percent(choices.one_of(&[0, 3, 10]));
+            faults.stall_when_slow = Rate::percent(choices.one_of(&[0, 50]));
+            faults.slow = Rate::percent(choices.one_of(&[10, 25]));
+            faults.dated_late = Rate::percent(choices.one_of(&[0, 20, 40]));
+            faults.slowness = ttl / 7;
+            faults.lands_late = Rate::percent(choices.one_of(&[0, 10, 30]));
+            faults.lateness = ttl / 6;
+        }
+        Family::Late => {
+            faults.lands_late = Rate::percent(20);
+            faults.reply_lost = Rate::percent(20);
+            faults.duplicated = Rate::percent(10);
+        }
+        Family::LeasesRemoved => faults.lease_removed = Rate::percent(20),
+        Family::RecordsRemoved => {
+            faults.record_removed = Rate::percent(10);
+            faults.record_restored = Rate::percent(20);
+        }
+    }
+    faults
+}
