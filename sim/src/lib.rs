@@ -27,6 +27,7 @@ mod client;
 mod clock;
 pub mod conformance;
 mod family;
+mod fate;
 mod faults;
 mod node;
 mod queue;

@@ -21,6 +21,8 @@ pub struct Session {
     pub(crate) renews_since: Option<Moment>,
     pub(crate) client: Client,
     pub(crate) is_running: bool,
+    /// How often it got garbage under a key.
+    pub(crate) garbled: Vec<(Key, u8)>,
 }
 
 impl Session {

@@ -23,7 +23,15 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
         slow: rate(&[5, 20]),
         dated_late: rate(&[5, 20]),
         conflict: rate(&[2, 10]),
+        rejected_wrongly: rate(&[2, 10]),
         throttled: rate(&[2, 10]),
+        throttled_long: rate(&[1, 2]),
+        untagged: rate(&[2, 10]),
+        cut: rate(&[2, 10]),
+        garbled: rate(&[2, 10]),
+        page_short: rate(&[20]),
+        page_stale: rate(&[20]),
+        page_failed: rate(&[20]),
         failed_before: rate(&[2, 10]),
         failed_after: rate(&[2, 10]),
         not_applied: rate(&[2, 10]),
@@ -39,6 +47,9 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
     faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
     faults.every = ttl / 2;
+    if faults.throttled_long != Rate::NEVER {
+        faults.throttle = ttl * choices.one_of(&[2, 3]);
+    }
     match family {
         Family::Common => {}
         Family::Edge | Family::Silent => {

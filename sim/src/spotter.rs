@@ -1,12 +1,14 @@
 //! Notices hard situations as they happen, from what every check sees too.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
-    AttemptId, Call, ClaimError, Event, FenceCause, Guard, Holder, Key, LeaseRecord, Notice, Op, Outcome,
-    OwnerRecord, ReadReply, Reply, VerifyError, WriteOp, WriteReply,
+    AttemptId, Call, ClaimError, Entry, Event, FaultKind, FenceCause, Guard, Holder, Key, LeaseRecord,
+    ListOp, ListReply, Notice, Op, Outcome, OwnerRecord, ReadReply, Reply, VerifyError, WriteOp, WriteReply,
 };
 
+use crate::store::Version;
 use crate::view::{Step, View};
 use crate::witness::{Seen, Witness};
 
@@ -18,6 +20,8 @@ pub(crate) struct Spotter {
     sent: Vec<Attempt>,
     /// Attempts answered with `Unknown`, whose session has not read the record since.
     unknown: Vec<Attempt>,
+    /// For each session, the latest request that the store's answer to has reached it.
+    latest: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -50,8 +54,11 @@ impl Spotter {
             Step::Noticed(notice) => self.noticed(notice),
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
             Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
-            Step::Served { op, reply, is_late } => self.served(view, actor, op, reply, *is_late),
-            Step::Told(event) => self.told(actor, event),
+            Step::Served { op, reply, is_late, is_again, age } => {
+                self.arrived(view, op, reply, *is_again, *age);
+                self.served(view, actor, op, reply, *is_late);
+            }
+            Step::Told(event) => self.told(view, actor, event),
             _ => {}
         }
     }
@@ -60,16 +67,91 @@ impl Spotter {
         self.seen.note(witness);
     }
 
-    fn told(&mut self, actor: usize, event: &Event) {
+    /// Notes what is special about a request that reaches the store, and about what the store then does.
+    fn arrived(&mut self, view: &View<'_>, op: &Op, reply: &Reply, is_again: bool, age: Duration) {
+        if is_again {
+            self.note(Witness::ArrivedTwice);
+        }
+        match (op, reply) {
+            (Op::List(op), Reply::List(reply)) => self.listed(view, op, reply),
+            (Op::Write(op), Reply::Write(reply)) => {
+                if age >= A_MINUTE {
+                    self.note(Witness::ArrivedMinutesLate);
+                }
+                let is_applied = matches!(reply, WriteReply::Applied { .. });
+                let is_over = view
+                    .session()
+                    .is_some_and(|sender| !sender.is_running() || sender.engine().fenced().is_some());
+                if is_applied && is_over {
+                    self.note(Witness::LandedAfterEnd);
+                }
+                let Some((last, before)) = view.store.history(op.key.as_str()).split_last() else { return };
+                if *reply == WriteReply::Rejected && op.guard == Guard::Match(last.etag().clone()) {
+                    self.note(Witness::RejectedWrongly);
+                }
+                if is_applied
+                    && op.key.as_str().starts_with(Key::LEASES)
+                    && before.last().is_some_and(|before| last.modified() < before.modified())
+                {
+                    self.note(Witness::StampsBack);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn listed(&mut self, view: &View<'_>, op: &ListOp, reply: &ListReply) {
+        match reply {
+            ListReply::Page(page) => {
+                let is_old = |entry: &Entry| {
+                    let current = view.store.history(&entry.key).last();
+                    current.map(Version::etag) != entry.etag.as_ref()
+                };
+                if page.entries.iter().any(is_old) {
+                    self.note(Witness::PageStale);
+                }
+                let there = || view.store.keys().filter(|key| key.starts_with(op.prefix.as_ref())).count();
+                if op.after.is_none() && page.next.is_none() && page.entries.len() < there() {
+                    self.note(Witness::PageShort);
+                }
+            }
+            ListReply::Failed(_) if op.after.is_some() => self.note(Witness::PageFailed),
+            ListReply::Failed(_) | ListReply::Throttled { .. } => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the events named here matter to it")]
+    fn told(&mut self, view: &View<'_>, actor: usize, event: &Event) {
+        self.answered(actor, event);
         match event {
             Event::Cancel(_) => self.note(Witness::Cancelled),
+            Event::ReadDone(_, ReadReply::Found { body, .. }) if is_garbage(body) => {
+                self.note(Witness::Garbled);
+            }
+            Event::ReadDone(_, ReadReply::Failed(fault)) if fault.kind == FaultKind::Network => {
+                self.note(Witness::Cut);
+            }
+            Event::ReadDone(_, ReadReply::Throttled { after: Some(after) })
+            | Event::WriteDone(_, WriteReply::Throttled { after: Some(after) })
+                if *after > view.scenario.config.ttl =>
+            {
+                self.note(Witness::ThrottledLong);
+            }
+            _ => {}
+        }
+        match event {
             Event::WriteDone(id, reply) => {
                 let place = self.sent.iter().position(|sent| sent.session == actor && sent.id == *id);
                 let Some(place) = place else { return };
                 let attempt = self.sent.swap_remove(place);
                 match reply {
                     WriteReply::Throttled { .. } => self.note(Witness::Throttled),
-                    WriteReply::Unknown(_) => self.unknown.push(attempt),
+                    WriteReply::Unknown(fault) => {
+                        if fault.kind == FaultKind::Malformed {
+                            self.note(Witness::Untagged);
+                        }
+                        self.unknown.push(attempt);
+                    }
                     WriteReply::Applied { .. }
                     | WriteReply::Conflict
                     | WriteReply::NotApplied(_)
@@ -78,10 +160,32 @@ impl Spotter {
                 }
             }
             Event::Call(..)
+            | Event::Cancel(_)
             | Event::ListDone(..)
             | Event::ReadDone(..)
             | Event::RemoveDone(..)
             | Event::Wake => {}
+        }
+    }
+
+    /// Notes an answer that came before that to an earlier request. A request given up on is not answered.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the events named here matter to it")]
+    fn answered(&mut self, actor: usize, event: &Event) {
+        let number = match event {
+            Event::ListDone(id, ListReply::Page(_)) => id.get(),
+            Event::ReadDone(id, ReadReply::Found { .. } | ReadReply::Missing | ReadReply::Unchanged(_)) => {
+                id.get()
+            }
+            Event::WriteDone(id, WriteReply::Applied { .. } | WriteReply::Rejected) => id.get(),
+            _ => return,
+        };
+        if self.latest.len() <= actor {
+            self.latest.resize(actor + 1, 0);
+        }
+        if number < self.latest[actor] {
+            self.note(Witness::Overtaken);
+        } else {
+            self.latest[actor] = number;
         }
     }
 
@@ -192,3 +296,10 @@ impl Attempt {
         Self { session, id: op.id, key: op.key.clone(), guard: op.guard.clone(), body: op.body.clone() }
     }
 }
+
+/// Tells whether bytes that a read showed are no record, without parsing those that are.
+fn is_garbage(body: &[u8]) -> bool {
+    !body.starts_with(br#"{"node":""#) || !body.ends_with(b"}")
+}
+
+const A_MINUTE: Duration = Duration::from_secs(60);

@@ -75,6 +75,10 @@ pub struct Visit {
     pub modified_ahead: i64,
     /// How far `Date` is ahead of the store's clock, in nanoseconds.
     pub date_ahead: i64,
+    /// Which entries a listing fails to show: the first if the lowest bit is set, and so on, over and over.
+    pub hides: u32,
+    /// How long ago was so what a listing shows.
+    pub stale: Duration,
 }
 
 impl Store {
@@ -197,11 +201,17 @@ impl Store {
         };
         let mut entries = Vec::new();
         let mut next = None;
+        let mut shown = 0;
         for (key, versions) in self.objects.range::<str, _>((from, Bound::Unbounded)) {
             if !key.starts_with(op.prefix.as_ref()) {
                 break;
             }
-            let Some(version) = versions.last().filter(|version| version.body.is_some()) else { continue };
+            let version = if visit.stale.is_zero() { versions.last() } else { as_of(versions, visit) };
+            let Some(version) = version.filter(|version| version.body.is_some()) else { continue };
+            shown += 1;
+            if visit.hides.rotate_right(shown - 1) & 1 == 1 {
+                continue;
+            }
             if entries.len() == self.stamping.page {
                 next = entries.last().map(|last: &Entry| last.key.as_str().into());
                 break;
@@ -236,10 +246,20 @@ impl Version {
     pub const fn etag(&self) -> &ETag {
         &self.etag
     }
+
+    /// Returns its `Last-Modified`, as far as the store shows one.
+    pub const fn modified(&self) -> StoreTime {
+        self.modified
+    }
 }
 
 fn removal(visit: Visit, modified: StoreTime) -> Version {
     Version { at: visit.at, by: visit.by, body: None, owner: None, etag: content_tag(&[]), modified }
+}
+
+/// Returns the version that was current as long ago as what the visitor is shown.
+fn as_of(versions: &[Version], visit: Visit) -> Option<&Version> {
+    versions.iter().rev().find(|version| visit.at.since(version.at) >= visit.stale)
 }
 
 /// Hashes bytes, eight at a time.

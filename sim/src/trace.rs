@@ -82,7 +82,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Restored(key) => [16, hash(key.as_bytes())],
         Step::Resumed => [12, 0],
         Step::Sent(op) => [13, op_words(op)],
-        Step::Served { op, reply, is_late } => {
+        Step::Served { op, reply, is_late, .. } => {
             [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
         }
         Step::Started => [15, 0],
@@ -180,7 +180,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Restored(key) => write!(line, "somebody restores an earlier {key}"),
         Step::Resumed => write!(line, "goes on"),
         Step::Sent(op) => write!(line, "-> {}", Request(op)),
-        Step::Served { op, reply, is_late } => {
+        Step::Served { op, reply, is_late, .. } => {
             let late = if *is_late { " (late)" } else { "" };
             write!(line, "store: {} -> {}{late}", Request(op), Answer(reply))
         }

@@ -63,6 +63,10 @@ pub enum Step<'w> {
         reply: &'w Reply,
         /// Whether the sender has been told an answer already.
         is_late: bool,
+        /// Whether this is a copy of a request that has arrived before.
+        is_again: bool,
+        /// How long ago the request was sent.
+        age: Duration,
     },
     /// A process started.
     Started,

@@ -175,8 +175,8 @@ impl<C: Choices> World<'_, C> {
             self.end();
             return Ok(());
         }
-        self.scenario.faults =
-            Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
+        let Faults { answered_twice, throttle, .. } = self.scenario.faults;
+        self.scenario.faults = Faults { answered_twice, throttle, ..Faults::default() };
         for session in self.running().collect::<Vec<_>>() {
             self.resume(session)?;
         }
@@ -263,7 +263,7 @@ impl<C: Choices> World<'_, C> {
             + config.poll * 2
             + config.attempt_timeout * 4
             + self.scenario.latency * 32
-            + THROTTLED_MAX;
+            + self.scenario.faults.longest_wait();
         longest + longest * (3 * config.drift_permille) / 1000
     }
 
@@ -272,6 +272,3 @@ impl<C: Choices> World<'_, C> {
         self.flights.iter().filter_map(|flight| flight.lands()).max().unwrap_or_default()
     }
 }
-
-/// The longest time for which the simulated store asks to slow down.
-const THROTTLED_MAX: Duration = Duration::from_secs(1);

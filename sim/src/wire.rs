@@ -5,13 +5,13 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, FaultKind, Op, Reply, WriteReply};
+use tenure_core::{Event, FaultKind, Op, ReadReply, Reply, WriteReply};
 
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
 use crate::family::Family;
-use crate::faults::{self, Fate, Service};
+use crate::fate::{self, Fate, Service};
 use crate::queue::Occasion;
 use crate::store::Visit;
 use crate::view::Step;
@@ -51,7 +51,7 @@ impl<C: Choices> World<'_, C> {
         }
         let now = self.at;
         let machine = &self.machines[self.sessions[session].machine];
-        let give_up = machine.clock.when(machine.now(now).mono.after(faults::timeout(&op)));
+        let give_up = machine.clock.when(machine.now(now).mono.after(fate::timeout(&op)));
         let mut flight = Flight { session, sent: now, op, fate, reply: None, is_open: true, ahead: 0 };
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
             // It never leaves the machine: nothing on the way can lose it.
@@ -104,28 +104,52 @@ impl<C: Choices> World<'_, C> {
     /// Serves a request that has reached the store.
     pub(crate) fn arrive(&mut self, flight: usize, is_again: bool) -> Result<(), Violation> {
         let (modified_ahead, date_ahead) = self.disagree();
-        let Flight { session, op, fate, is_open, .. } = &self.flights[flight];
-        let (session, op, is_late) = (*session, op.clone(), !is_open);
-        let (date_later, returns) = (fate.date_later, fate.returns);
+        let Flight { session, sent, op, fate, is_open, .. } = &self.flights[flight];
+        let (session, op, is_late, age) = (*session, op.clone(), !is_open, self.at.since(*sent));
+        let (date_later, returns, garbles) = (fate.date_later, fate.returns, fate.garbles);
+        let (hides, stale) = (fate.hides, fate.stale);
         let is_answer = is_again == fate.answers_second;
         let service = if is_again { Service::Served } else { fate.service.clone() };
         let later = i64::try_from(date_later.as_nanos()).unwrap_or(i64::MAX);
         let date_ahead = date_ahead.saturating_add(later);
-        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead };
+        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead, hides, stale };
         let reply = match &service {
             Service::Instead(reply) => reply.clone(),
-            Service::Served | Service::ServedThenFailed => self.store.execute(&op, visit),
+            Service::Served | Service::ServedThen(_) => self.store.execute(&op, visit),
         };
-        self.emit(Some(session), &Step::Served { op: &op, reply: &reply, is_late })?;
+        self.emit(Some(session), &Step::Served { op: &op, reply: &reply, is_late, is_again, age })?;
         if is_answer && let Some(returns) = returns {
-            self.flights[flight].reply = Some(match service {
-                Service::ServedThenFailed => faults::failed(&op, FaultKind::Unavailable),
+            let reply = match service {
+                Service::ServedThen(kind) => fate::failed(&op, kind),
                 Service::Instead(_) | Service::Served => reply,
-            });
+            };
+            let reply = match garbles {
+                Some(which) => self.garble(session, &op, reply, which),
+                None => reply,
+            };
+            self.flights[flight].reply = Some(reply);
             let at = self.at.after(date_later + returns);
             self.plan_flight(at, flight, Occasion::Deliver { flight });
         }
         Ok(())
+    }
+
+    /// Turns the body of an answer into garbage, unless its reader has had enough of it under this key.
+    fn garble(&mut self, session: usize, op: &Op, reply: Reply, which: usize) -> Reply {
+        let (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, stamps })) = (op, &reply) else {
+            return reply;
+        };
+        let garbled = &mut self.sessions[session].garbled;
+        let place = garbled.iter().position(|(key, _)| *key == op.key).unwrap_or_else(|| {
+            garbled.push((op.key.clone(), 0));
+            garbled.len() - 1
+        });
+        garbled[place].1 += 1;
+        if garbled[place].1 > GARBLED_MAX {
+            return reply;
+        }
+        let (etag, body, stamps) = (etag.clone(), fate::garbage(body, which), *stamps);
+        Reply::Read(ReadReply::Found { etag, body, stamps })
     }
 
     /// Brings an answer to its sender.
@@ -152,7 +176,7 @@ impl<C: Choices> World<'_, C> {
         }
         self.flights[flight].is_open = false;
         let op = &self.flights[flight].op;
-        let event = answer(op, faults::failed(op, FaultKind::TimedOut));
+        let event = answer(op, fate::failed(op, FaultKind::TimedOut));
         self.handle(session, event)
     }
 
@@ -186,3 +210,6 @@ fn answer(op: &Op, reply: Reply) -> Event {
         }
     }
 }
+
+/// How often one reader gets garbage under one key.
+const GARBLED_MAX: u8 = 2;

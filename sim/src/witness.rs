@@ -24,20 +24,30 @@ macro_rules! witnesses {
 witnesses! {
     /// An application acknowledged verified work.
     Acknowledged = "acknowledged",
+    /// A write reached the store a minute or more after it was sent.
+    ArrivedMinutesLate = "arrived-minutes-late",
+    /// A request reached the store twice.
+    ArrivedTwice = "arrived-twice",
     /// A caller stopped listening before it was answered.
     Cancelled = "cancelled",
     /// A process died.
     Crash = "crash",
+    /// The body of an answer was cut off on its way.
+    Cut = "cut",
     /// A session ended because the store refused its credentials for too long.
     FencedByCredentials = "fenced-by-credentials",
     /// A session ended because no renewal was known to be applied in time.
     FencedByExpiry = "fenced-by-expiry",
     /// A session ended because its lease was removed, or something else stood in its place.
     FencedByLoss = "fenced-by-loss",
+    /// An answer showed garbage under a tag.
+    Garbled = "garbled",
     /// A cell was granted.
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
     Held = "held",
+    /// A write was applied although the session that had sent it was over.
+    LandedAfterEnd = "landed-after-end",
     /// A write landed after its sender had given up.
     LateLanding = "late-landing",
     /// A session left on request.
@@ -48,14 +58,24 @@ witnesses! {
     Lost = "lost",
     /// An offer was taken by a node it was not made to.
     OfferTaken = "offer-taken",
+    /// An answer overtook that to an earlier request of the same session.
+    Overtaken = "overtaken",
     /// A session claimed over its own record of an epoch it did not hold.
     OwnRecordTaken = "own-record-taken",
+    /// A listing that had begun failed at a later page.
+    PageFailed = "page-failed",
+    /// A listing lacked something that was there.
+    PageShort = "page-short",
+    /// A listing showed a version that had been replaced.
+    PageStale = "page-stale",
     /// A placeholder was put in the place of a removed lease.
     Placeholder = "placeholder",
     /// A cell was released.
     Released = "released",
     /// A write's guard failed because an earlier copy of the same write had won.
     RejectedOwn = "rejected-own",
+    /// A write was rejected although its guard held.
+    RejectedWrongly = "rejected-wrongly",
     /// A write of unknown fate was found to have been applied.
     SettledOurs = "settled-ours",
     /// A write of unknown fate was found to have been overtaken.
@@ -64,12 +84,18 @@ witnesses! {
     SettlingUnmoved = "settling-unmoved",
     /// A node was fenced by the silence of its lease, without the store's stamps.
     SilenceJudged = "silence-judged",
+    /// A version of a lease was stamped earlier than the one it replaced.
+    StampsBack = "stamps-back",
     /// A dead node's cell was taken.
     Takeover = "takeover",
     /// The store asked an engine to slow down.
     Throttled = "throttled",
+    /// The store asked an engine to wait for longer than a lease lives.
+    ThrottledLong = "throttled-long",
     /// An offer was accepted by the node it was made to.
     TransferAccepted = "transfer-accepted",
+    /// A write was applied, but its answer lacked the tag.
+    Untagged = "untagged",
     /// A verify was answered with no.
     VerifyRefused = "verify-refused",
     /// A waiting claim was granted after more than a poll interval.

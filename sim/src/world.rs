@@ -214,6 +214,7 @@ impl<'c, C: Choices> World<'c, C> {
             renews_since: None,
             client,
             is_running: true,
+            garbled: Vec::new(),
         });
         self.machines[machine].session = Some(number);
         self.emit(Some(number), &Step::Started)?;
