@@ -72,6 +72,12 @@ pub struct Faults {
     pub stall_when_slow: Rate,
     /// A process dies with its requests in flight.
     pub crash: Rate,
+    /// A whole machine is suspended, for up to two and a half ttl: its clocks go on, its connections do not.
+    pub suspend: Rate,
+    /// The monotonic clock of a machine that is suspended stops, which breaks an assumption.
+    pub clock_stops: Rate,
+    /// The store is down for everybody, for up to two ttl.
+    pub outage: Rate,
     /// A wall clock jumps by up to hours.
     pub jump: Rate,
     /// Somebody removes a lease behind the protocol's back.

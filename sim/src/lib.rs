@@ -30,6 +30,7 @@ mod family;
 mod fate;
 mod faults;
 mod node;
+mod outage;
 mod queue;
 mod rates;
 mod report;

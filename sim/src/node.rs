@@ -61,6 +61,10 @@ pub(crate) struct Machine {
     /// What happened to the process while it stood still; it learns of it when it goes on.
     pub(crate) missed: VecDeque<Occasion>,
     pub(crate) is_paused: bool,
+    /// Whether it stands still with the whole machine: no answer under way reaches it.
+    pub(crate) is_suspended: bool,
+    /// Since when its monotonic clock stands still, if it does.
+    pub(crate) stopped_at: Option<Moment>,
     wake: Option<Instant>,
     generation: u32,
 }
@@ -73,6 +77,8 @@ impl Machine {
             session: None,
             missed: VecDeque::new(),
             is_paused: false,
+            is_suspended: false,
+            stopped_at: None,
             wake: None,
             generation: 0,
         }
@@ -106,6 +112,8 @@ impl Machine {
     pub(crate) fn clear(&mut self) {
         self.session = None;
         self.is_paused = false;
+        self.is_suspended = false;
+        self.stopped_at = None;
         self.missed.clear();
         self.wake = None;
         self.generation += 1;

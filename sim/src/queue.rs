@@ -32,6 +32,15 @@ pub(crate) enum Occasion {
     Judge,
 }
 
+impl Occasion {
+    /// Turns an answer that would arrive into one that is waited for in vain: its connection is gone.
+    pub(crate) fn lose_answer(&mut self) {
+        if let Self::Deliver { flight } = *self {
+            *self = Self::GiveUp { flight };
+        }
+    }
+}
+
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {

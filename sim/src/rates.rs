@@ -41,6 +41,8 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
         short_pause: rate(&[10, 20]),
         long_pause: rate(&[5, 15]),
         crash: rate(&[10, 25]),
+        suspend: rate(&[5, 10]),
+        outage: rate(&[5]),
         jump: rate(&[10]),
         ..Faults::default()
     };

@@ -40,7 +40,12 @@ impl Spotter {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     pub(crate) fn observe(&mut self, view: &View<'_>) {
-        let Some(actor) = view.actor else { return };
+        let Some(actor) = view.actor else {
+            if matches!(view.step, Step::Outage(span) if *span > view.scenario.config.ttl) {
+                self.note(Witness::LongOutage);
+            }
+            return;
+        };
         match view.step {
             Step::Acknowledged(..) => self.note(Witness::Acknowledged),
             Step::Crashed => {
@@ -58,6 +63,7 @@ impl Spotter {
                 self.arrived(view, op, reply, *is_again, *age);
                 self.served(view, actor, op, reply, *is_late);
             }
+            Step::Suspended(_) => self.note(Witness::Suspended),
             Step::Told(event) => self.told(view, actor, event),
             _ => {}
         }

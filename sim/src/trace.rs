@@ -86,6 +86,8 @@ fn words(step: &Step<'_>) -> [u64; 2] {
             [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
         }
         Step::Started => [15, 0],
+        Step::Outage(span) => [17, span.as_nanos() as u64],
+        Step::Suspended(span) => [18, span.as_nanos() as u64],
     }
 }
 
@@ -176,6 +178,8 @@ fn line(view: &View<'_>) -> Option<String> {
         }
         Step::Noticed(notice) => write!(line, "-> {notice:?}"),
         Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
+        Step::Outage(span) => write!(line, "the store is down for {} ms", span.as_millis()),
+        Step::Suspended(span) => write!(line, "its machine is suspended for {} ms", span.as_millis()),
         Step::Removed(key) => write!(line, "somebody removes {key}"),
         Step::Restored(key) => write!(line, "somebody restores an earlier {key}"),
         Step::Resumed => write!(line, "goes on"),

@@ -45,6 +45,8 @@ pub enum Step<'w> {
     Jumped(usize, i64),
     /// The engine said this to its application.
     Noticed(&'w Notice),
+    /// The store is down for so long.
+    Outage(Duration),
     /// The process stands still for so long.
     Paused(Duration),
     /// Somebody removed this object behind the protocol's back.
@@ -70,6 +72,8 @@ pub enum Step<'w> {
     },
     /// A process started.
     Started,
+    /// The machine on which the process runs is suspended for so long.
+    Suspended(Duration),
 }
 
 /// A world at one moment.

@@ -9,6 +9,7 @@ use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
 use crate::family::{Family, Promise};
 use crate::faults::Faults;
+use crate::outage::{Mode, Outage};
 use crate::queue::Occasion;
 use crate::view::Step;
 use crate::world::World;
@@ -46,6 +47,9 @@ impl<C: Choices> World<'_, C> {
             self.emit(None, &Step::Jumped(machine, by))?;
         }
         self.meddle()?;
+        if self.choices.happens(self.scenario.faults.outage) {
+            self.go_down()?;
+        }
         let Some(session) = self.machines[machine].session else { return Ok(()) };
         if self.machines[machine].is_paused {
             return Ok(());
@@ -57,6 +61,9 @@ impl<C: Choices> World<'_, C> {
         }
         if self.choices.happens(self.scenario.faults.long_pause) {
             return self.pause_long(session);
+        }
+        if self.choices.happens(self.scenario.faults.suspend) {
+            return self.suspend(session);
         }
         if self.choices.happens(self.scenario.faults.short_pause) {
             let pause = self.choices.between(Duration::ZERO, ttl / 3);
@@ -119,18 +126,45 @@ impl<C: Choices> World<'_, C> {
 
     /// Lets a process stand still until just before its authority ends, or for longer.
     fn pause_long(&mut self, session: usize) -> Result<(), Violation> {
-        let ttl = self.scenario.config.ttl;
-        let pause = match self.choices.number(2) {
-            0 => self.choices.between(ttl / 2, ttl),
-            _ => self.choices.between(ttl, ttl * 5 / 2),
-        };
+        let pause = self.long();
         self.pause(session, pause)
     }
 
+    fn long(&mut self) -> Duration {
+        let ttl = self.scenario.config.ttl;
+        match self.choices.number(2) {
+            0 => self.choices.between(ttl / 2, ttl),
+            _ => self.choices.between(ttl, ttl * 5 / 2),
+        }
+    }
+
     fn pause(&mut self, session: usize, pause: Duration) -> Result<(), Violation> {
+        self.stand_still(session, pause);
+        self.emit(Some(session), &Step::Paused(pause))
+    }
+
+    /// Suspends the machine on which a process runs.
+    fn suspend(&mut self, session: usize) -> Result<(), Violation> {
+        let pause = self.long();
+        self.stand_still(session, pause);
+        let stops = self.choices.happens(self.scenario.faults.clock_stops);
+        let machine = &mut self.machines[self.sessions[session].machine];
+        machine.is_suspended = true;
+        machine.stopped_at = stops.then_some(self.at);
+        self.emit(Some(session), &Step::Suspended(pause))
+    }
+
+    fn stand_still(&mut self, session: usize, pause: Duration) {
         self.machines[self.sessions[session].machine].is_paused = true;
         self.queue.plan(self.at.after(pause), Occasion::Resume { session });
-        self.emit(Some(session), &Step::Paused(pause))
+    }
+
+    /// Takes the store away from everybody for a while.
+    fn go_down(&mut self) -> Result<(), Violation> {
+        let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * 2);
+        let mode = self.choices.one_of(&[Mode::Fails, Mode::Deaf, Mode::Mute]);
+        self.outage = Some(Outage { until: self.at.after(span), mode });
+        self.emit(None, &Step::Outage(span))
     }
 
     /// Lets a process go on: it now learns, in order, what it missed.
@@ -139,8 +173,17 @@ impl<C: Choices> World<'_, C> {
         if !self.sessions[session].is_running || !self.machines[machine].is_paused {
             return Ok(());
         }
-        self.machines[machine].is_paused = false;
-        let missed = core::mem::take(&mut self.machines[machine].missed);
+        let at = self.at;
+        let standing = &mut self.machines[machine];
+        standing.is_paused = false;
+        let was_suspended = core::mem::take(&mut standing.is_suspended);
+        if let Some(since) = standing.stopped_at.take() {
+            standing.clock.stand(since, at);
+        }
+        let mut missed = core::mem::take(&mut standing.missed);
+        if was_suspended {
+            missed.iter_mut().for_each(|occasion| occasion.lose_answer());
+        }
         self.emit(Some(session), &Step::Resumed)?;
         // Its timer fires first or its sockets become readable first: either may be.
         let is_wake = |occasion: &&Occasion| matches!(occasion, Occasion::Wake { .. });
@@ -177,6 +220,7 @@ impl<C: Choices> World<'_, C> {
         }
         let Faults { answered_twice, throttle, .. } = self.scenario.faults;
         self.scenario.faults = Faults { answered_twice, throttle, ..Faults::default() };
+        self.outage = None;
         for session in self.running().collect::<Vec<_>>() {
             self.resume(session)?;
         }

@@ -43,7 +43,10 @@ impl<C: Choices> World<'_, C> {
     /// Sends a request.
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;
-        let fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        let mut fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        if let Some(outage) = self.outage.filter(|outage| self.at < outage.until) {
+            outage.befall(&op, &mut fate);
+        }
         if let Op::Write(write) = &op
             && write.key == self.sessions[session].lease_key
         {

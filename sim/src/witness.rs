@@ -52,6 +52,8 @@ witnesses! {
     LateLanding = "late-landing",
     /// A session left on request.
     Left = "left",
+    /// The store was down for longer than a lease lives.
+    LongOutage = "long-outage",
     /// A process stood still for longer than its authority.
     LongPause = "long-pause",
     /// A tenure was lost while the session went on.
@@ -86,6 +88,8 @@ witnesses! {
     SilenceJudged = "silence-judged",
     /// A version of a lease was stamped earlier than the one it replaced.
     StampsBack = "stamps-back",
+    /// A machine was suspended: its clocks went on, its connections did not.
+    Suspended = "suspended",
     /// A dead node's cell was taken.
     Takeover = "takeover",
     /// The store asked an engine to slow down.

@@ -13,6 +13,7 @@ use crate::choices::{Choices, Draw};
 use crate::client::{Client, Intent, Mood, Phase, Reaction};
 use crate::clock::{Clock, Moment};
 use crate::node::{Machine, Session};
+use crate::outage::Outage;
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
@@ -38,6 +39,7 @@ pub struct World<'c, C> {
     /// The places in `flights` that may be used again.
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
+    pub(crate) outage: Option<Outage>,
     checks: Vec<Box<dyn Check>>,
     spotter: Spotter,
     trace: Trace,
@@ -67,6 +69,7 @@ impl<'c, C: Choices> World<'c, C> {
             flights: Vec::new(),
             landed: Vec::new(),
             calm: None,
+            outage: None,
             checks,
             spotter: Spotter::default(),
             trace: Trace::silent(),
