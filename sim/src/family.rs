@@ -14,14 +14,24 @@ pub enum Family {
     Common,
     /// Every bound is exactly met and most nodes stop renewing: one unit less in a rule breaks it.
     Edge,
-    /// Writes land long after their senders gave up, and answers rarely arrive.
+    /// Writes land long after their senders gave up, minutes at times, and answers rarely arrive.
     Late,
     /// The store does not stamp its answers; death is judged by silence.
     Silent,
-    /// Somebody removes leases behind the protocol's back. G4 may take as long as the largest ttl.
+    /// Somebody removes leases or corrupts them behind the protocol's back. G4 may take as long as the largest ttl.
     LeasesRemoved,
-    /// Somebody removes owner records or puts old ones back, which G2 and the growth of epochs do not
-    /// survive.
+    /// Owner records turn into garbage, and operators mend them and free cells, all by the rules.
+    Operated,
+    /// The store cannot compare-and-swap, each time in another way: nobody may join it.
+    Unfit,
+    /// Broken: monotonic clocks run slower than stated, or stop while their machine is suspended.
+    Drifting,
+    /// Broken: the store's stamps disagree by more than the margin.
+    Misstamped,
+    /// Broken: operators free cells by force.
+    Forced,
+    /// Broken: somebody removes owner records or puts old ones back, which the growth of epochs does not survive
+    /// either.
     RecordsRemoved,
 }
 
@@ -44,6 +54,8 @@ pub enum Promise {
     Sessions,
     /// Every call is answered, once, with what is so.
     Answers,
+    /// Nobody joins a store that cannot compare-and-swap.
+    Fitness,
 }
 
 impl Promise {
@@ -57,6 +69,7 @@ impl Promise {
         Self::History,
         Self::Sessions,
         Self::Answers,
+        Self::Fitness,
     ];
 
     /// Returns the name for reports: the guarantee's own, where it has one.
@@ -70,6 +83,7 @@ impl Promise {
             Self::History => "history",
             Self::Sessions => "sessions",
             Self::Answers => "answers",
+            Self::Fitness => "fitness",
         }
     }
 }
@@ -81,28 +95,48 @@ impl fmt::Display for Promise {
 }
 
 impl Family {
-    /// Every family, in order.
-    pub const ALL: &'static [Self] =
-        &[Self::Common, Self::Edge, Self::Late, Self::Silent, Self::LeasesRemoved, Self::RecordsRemoved];
+    /// Every family, in order: first those in which every assumption holds.
+    pub const ALL: &'static [Self] = &[
+        Self::Common,
+        Self::Edge,
+        Self::Late,
+        Self::Silent,
+        Self::LeasesRemoved,
+        Self::Operated,
+        Self::Unfit,
+        Self::Drifting,
+        Self::Misstamped,
+        Self::Forced,
+        Self::RecordsRemoved,
+    ];
 
     /// Returns the word for the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Common => "common",
+            Self::Drifting => "drifting",
             Self::Edge => "edge",
+            Self::Forced => "forced",
             Self::Late => "late",
             Self::LeasesRemoved => "leases-removed",
+            Self::Misstamped => "misstamped",
+            Self::Operated => "operated",
             Self::RecordsRemoved => "records-removed",
             Self::Silent => "silent",
+            Self::Unfit => "unfit",
         }
     }
 
     /// Returns the promises that no longer bind in such a world, because an assumption they rest on is broken.
     pub const fn waives(self) -> &'static [Promise] {
         match self {
-            Self::Common | Self::Edge | Self::Late | Self::LeasesRemoved | Self::Silent => &[],
+            Self::Common | Self::Edge | Self::Late | Self::LeasesRemoved | Self::Operated | Self::Silent => {
+                &[]
+            }
+            Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
             // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
             Self::RecordsRemoved => &[Promise::Belief, Promise::History, Promise::Liveness],
+            Self::Unfit => &[Promise::Liveness],
         }
     }
 
@@ -113,17 +147,21 @@ impl Family {
 
     /// Draws a family: mostly those in which every assumption holds.
     pub(crate) fn draw(choices: &mut impl Choices) -> Self {
-        match choices.number(10) {
-            0..5 => Self::Common,
-            5..7 => Self::Edge,
-            7 => Self::Late,
-            8 => Self::Silent,
-            _ => Self::LeasesRemoved,
+        match choices.number(24) {
+            0..10 => Self::Common,
+            10..14 => Self::Edge,
+            14..16 => Self::Late,
+            16..18 => Self::Silent,
+            18 => Self::LeasesRemoved,
+            19 => Self::Operated,
+            20 => Self::Unfit,
+            // What is left over goes to the broken ones.
+            _ => choices.one_of(&[Self::Drifting, Self::Misstamped, Self::Forced, Self::RecordsRemoved]),
         }
     }
 
     /// Tells whether its worlds aim at the instant at which a lease may be taken.
     pub(crate) const fn is_aimed(self) -> bool {
-        matches!(self, Self::Edge | Self::Silent)
+        matches!(self, Self::Drifting | Self::Edge | Self::Misstamped | Self::Silent)
     }
 }

@@ -80,6 +80,16 @@ pub struct Faults {
     pub outage: Rate,
     /// A wall clock jumps by up to hours.
     pub jump: Rate,
+    /// An operator frees a cell by the rules: its holder's lease is judged and fenced first.
+    pub evicted: Rate,
+    /// An operator frees a cell by force: its holder is not asked.
+    pub evicted_by_force: Rate,
+    /// An owner record turns into garbage.
+    pub record_corrupted: Rate,
+    /// An operator mends a record that is garbage; the node that it last named is stopped first.
+    pub record_mended: Rate,
+    /// A lease turns into garbage.
+    pub lease_corrupted: Rate,
     /// Somebody removes a lease behind the protocol's back.
     pub lease_removed: Rate,
     /// Somebody removes an owner record behind the protocol's back.

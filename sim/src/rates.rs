@@ -54,7 +54,7 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     }
     match family {
         Family::Common => {}
-        Family::Edge | Family::Silent => {
+        Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
             if choices.number(2) == 1 {
                 // Nothing else disturbs the aim.
                 faults = Faults { every: ttl / 4, ..Faults::default() };
@@ -67,17 +67,34 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
             faults.slowness = ttl / 7;
             faults.lands_late = Rate::percent(choices.one_of(&[0, 10, 30]));
             faults.lateness = ttl / 6;
+            if family == Family::Drifting {
+                faults.suspend = Rate::percent(choices.one_of(&[25, 0]));
+                faults.clock_stops = Rate::percent(100);
+            }
         }
+        Family::Forced => faults.evicted_by_force = Rate::percent(20),
         Family::Late => {
             faults.lands_late = Rate::percent(20);
             faults.reply_lost = Rate::percent(20);
             faults.duplicated = Rate::percent(10);
+            faults.lateness = ttl * choices.one_of(&[3, 8, 1, 40]);
         }
-        Family::LeasesRemoved => faults.lease_removed = Rate::percent(20),
+        Family::LeasesRemoved => {
+            faults.lease_removed = Rate::percent(choices.one_of(&[20, 0, 10]));
+            faults.lease_corrupted = Rate::percent(choices.one_of(&[0, 20, 10]));
+        }
+        Family::Operated => {
+            faults.evicted = Rate::percent(20);
+            faults.record_corrupted = Rate::percent(choices.one_of(&[0, 10]));
+            faults.record_mended = Rate::percent(choices.one_of(&[20, 50]));
+            faults.crash = Rate::percent(choices.one_of(&[10, 25]));
+        }
         Family::RecordsRemoved => {
             faults.record_removed = Rate::percent(10);
             faults.record_restored = Rate::percent(20);
         }
+        // A 412 out of the blue would hide that the store overwrites what it is told to create.
+        Family::Unfit => faults.rejected_wrongly = Rate::NEVER,
     }
     faults
 }

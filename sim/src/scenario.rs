@@ -11,7 +11,7 @@ use crate::choices::{Choices, Draw, Rate};
 use crate::family::{Family, Promise};
 use crate::faults::Faults;
 use crate::rates;
-use crate::store::Stamping;
+use crate::store::{Flaw, Stamping};
 
 /// Everything about a world that is fixed before it begins.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Scenario {
     pub config: Config,
     /// How the store stamps its answers.
     pub stamping: Stamping,
+    /// What is wrong with the store, if it is unfit.
+    pub flaw: Option<Flaw>,
     /// How far any two stamps of the store may disagree: at most `config.clock.margin`, or G2 may break.
     pub disagreement: Duration,
     /// How fast or slow a monotonic clock may run, in millionths: at most the configured drift, or G2 may
@@ -59,8 +61,22 @@ impl Scenario {
         let (config, stamping) = numbers(family, choices);
         let ttl = config.ttl;
         let is_at_margin = family == Family::Edge || choices.number(2) == 1;
-        let disagreement = if is_at_margin { config.clock.margin } else { Duration::ZERO };
-        let most_drift = config.drift_permille * 1000;
+        let disagreement = if family == Family::Misstamped {
+            config.clock.margin + ttl * choices.one_of(&[2, 1])
+        } else if is_at_margin {
+            config.clock.margin
+        } else {
+            Duration::ZERO
+        };
+        let stated_ppm = config.drift_permille * 1000;
+        let drift_ppm = if family == Family::Drifting {
+            stated_ppm + choices.one_of(&[200_000, 400_000, 0])
+        } else if choices.number(4) == 0 {
+            0
+        } else {
+            stated_ppm
+        };
+        let flaw = (family == Family::Unfit).then(|| choices.one_of(Flaw::ALL));
         // A taker must be quick to be too early.
         let latencies: &[u32] = if family.is_aimed() { &[1000, 200] } else { &[200, 50, 1000, 20] };
         let mut world = Self {
@@ -69,7 +85,8 @@ impl Scenario {
             share_name: choices.number(4) == 1,
             stamping,
             disagreement,
-            drift_ppm: if choices.number(4) == 0 { 0 } else { most_drift },
+            flaw,
+            drift_ppm,
             wall_off: choices.one_of(&[Duration::ZERO, ttl, Duration::from_secs(7200)]),
             // Once the world is calm, a round trip must fit into an attempt.
             latency: (ttl / choices.one_of(latencies)).min(config.attempt_timeout / 3),
@@ -81,13 +98,29 @@ impl Scenario {
             config,
         };
         world.faults = rates::draw(family, ttl, choices);
+        if family == Family::Late {
+            // Long enough for what lands minutes late to meet other sessions than its sender's.
+            world.storm = world.storm.max(world.faults.lateness * 5 / 4);
+        }
         world
     }
 
     /// Returns what the world is held to: every promise that rests on no broken assumption.
     pub fn promises(&self) -> impl Iterator<Item = Promise> {
         let family = self.family;
-        Promise::ALL.iter().copied().filter(move |promise| family.keeps(*promise))
+        let is_fit = self.flaw.is_none();
+        let binds = move |promise: &Promise| match promise {
+            Promise::Fitness => !is_fit,
+            Promise::Answers
+            | Promise::Belief
+            | Promise::Fence
+            | Promise::History
+            | Promise::Liveness
+            | Promise::Record
+            | Promise::Sessions
+            | Promise::Writes => family.keeps(*promise),
+        };
+        Promise::ALL.iter().copied().filter(binds)
     }
 
     /// Plants a deliberate bug in every node.
@@ -148,7 +181,10 @@ mod tests {
             for &family in Family::ALL {
                 let world = Scenario::of(family, &mut Prng::new(seed));
                 world.config.check().expect("the numbers are drawn to be legal");
-                assert!(world.disagreement <= world.config.clock.margin);
+                let is_within_margin = world.disagreement <= world.config.clock.margin;
+                assert!(is_within_margin || family == Family::Misstamped);
+                let is_within_drift = world.drift_ppm <= world.config.drift_permille * 1000;
+                assert!(is_within_drift || family == Family::Drifting);
             }
         }
     }

@@ -4,12 +4,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
-    AttemptId, Call, ClaimError, Entry, Event, FaultKind, FenceCause, Guard, Holder, Key, LeaseRecord,
-    ListOp, ListReply, Notice, Op, Outcome, OwnerRecord, ReadReply, Reply, VerifyError, WriteOp, WriteReply,
+    AttemptId, BadRecord, Call, ClaimError, Entry, Event, FaultKind, FenceCause, Guard, Holder, JoinError,
+    Key, LeaseRecord, ListOp, ListReply, Notice, Op, Outcome, OwnerRecord, ReadReply, Reply, VerifyError,
+    WriteOp, WriteReply,
 };
 
+use crate::node::Session;
 use crate::store::Version;
-use crate::view::{Step, View};
+use crate::view::{Deed, Step, View};
 use crate::witness::{Seen, Witness};
 
 /// Notices hard situations as they happen.
@@ -41,10 +43,7 @@ impl Spotter {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     pub(crate) fn observe(&mut self, view: &View<'_>) {
         let Some(actor) = view.actor else {
-            if matches!(view.step, Step::Outage(span) if *span > view.scenario.config.ttl) {
-                self.note(Witness::LongOutage);
-            }
-            return;
+            return self.seen_outside(view);
         };
         match view.step {
             Step::Acknowledged(..) => self.note(Witness::Acknowledged),
@@ -65,6 +64,26 @@ impl Spotter {
             }
             Step::Suspended(_) => self.note(Witness::Suspended),
             Step::Told(event) => self.told(view, actor, event),
+            _ => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
+    fn seen_outside(&mut self, view: &View<'_>) {
+        match view.step {
+            Step::Meddled(Deed::Corrupted, _) => self.note(Witness::Corrupted),
+            Step::Meddled(Deed::Evicted, _) => self.note(Witness::Evicted),
+            Step::Meddled(Deed::EvictedByForce, key) => {
+                let believes = |session: &Session| {
+                    let cell = Key::cell(key)?;
+                    session.engine().tenure(&cell, view.now(session))
+                };
+                if view.sessions.iter().any(|session| session.is_running() && believes(session).is_some()) {
+                    self.note(Witness::EvictedAlive);
+                }
+            }
+            Step::Meddled(Deed::Mended, _) => self.note(Witness::Mended),
+            Step::Outage(span) if *span > view.scenario.config.ttl => self.note(Witness::LongOutage),
             _ => {}
         }
     }
@@ -205,6 +224,10 @@ impl Spotter {
                 }
             }
             Outcome::Claimed(Err(ClaimError::Held(..))) => self.note(Witness::Held),
+            Outcome::Claimed(Err(ClaimError::Bad(BadRecord::Corrupt { .. }))) => {
+                self.note(Witness::CorruptRefused);
+            }
+            Outcome::Joined(Err(JoinError::Unfit(_))) => self.note(Witness::UnfitRefused),
             Outcome::Released(Ok(())) => self.note(Witness::Released),
             Outcome::Verified(Err(VerifyError::NotOwner(_))) => self.note(Witness::VerifyRefused),
             Outcome::Claimed(Err(_))

@@ -21,6 +21,7 @@ use crate::clock::{Moment, WALL_AT_START};
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,
     stamping: Stamping,
+    flaw: Option<Flaw>,
 }
 
 /// How a store stamps its answers.
@@ -47,6 +48,25 @@ impl Stamping {
         phase: Duration::ZERO,
         page: 1000,
     };
+}
+
+/// What is wrong with a store that cannot compare-and-swap.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Flaw {
+    /// It creates objects that exist.
+    OverwritesOnCreate,
+    /// It replaces an object although its tag has changed.
+    OverwritesOnMatch,
+    /// It knows its own tags no more: every `If-Match` fails.
+    RejectsTags,
+    /// Its tags are weak.
+    WeakTags,
+}
+
+impl Flaw {
+    /// Every flaw, in order.
+    pub const ALL: &'static [Self] =
+        &[Self::OverwritesOnCreate, Self::OverwritesOnMatch, Self::RejectsTags, Self::WeakTags];
 }
 
 /// One version of one object, or its removal.
@@ -84,7 +104,13 @@ pub struct Visit {
 impl Store {
     /// Creates an empty store.
     pub const fn new(stamping: Stamping) -> Self {
-        Self { objects: BTreeMap::new(), stamping }
+        Self { objects: BTreeMap::new(), stamping, flaw: None }
+    }
+
+    /// Makes it unfit.
+    #[must_use]
+    pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
+        Self { flaw, ..self }
     }
 
     /// Executes one operation.
@@ -108,6 +134,12 @@ impl Store {
             }
             Some(_) | None => false,
         }
+    }
+
+    /// Puts bytes in the place of whatever is there, behind the protocol's back.
+    pub fn put_by_force(&mut self, key: &str, body: Arc<[u8]>, at: Moment) {
+        let visit = Visit { at, ..Visit::default() };
+        self.put(key, body, visit);
     }
 
     /// Puts the version that was current `back` versions ago in its place again, byte for byte; tells whether
@@ -161,26 +193,35 @@ impl Store {
             (Guard::Match(etag), Some(version)) => *etag == version.etag,
             (Guard::Absent, Some(_)) | (Guard::Match(_), None) => false,
         };
+        let holds = match (self.flaw, &op.guard) {
+            (Some(Flaw::OverwritesOnCreate), Guard::Absent) => true,
+            (Some(Flaw::OverwritesOnMatch), Guard::Match(_)) => current.is_some(),
+            (Some(Flaw::RejectsTags), Guard::Match(_)) => false,
+            (Some(_) | None, Guard::Absent | Guard::Match(_)) => holds,
+        };
         if !holds {
             return WriteReply::Rejected;
         }
-        let etag = content_tag(&op.body);
-        let owner = Key::cell(op.key.as_str()).and_then(|_| OwnerRecord::parse(&op.body).ok());
-        let version = Version {
-            at: visit.at,
-            by: visit.by,
-            body: Some(op.body.clone()),
-            owner,
-            etag: etag.clone(),
-            modified: self.stamp(visit.at, visit.modified_ahead),
+        WriteReply::Applied { etag: self.put(op.key.as_str(), op.body.clone(), visit) }
+    }
+
+    /// Makes a new version and returns its tag.
+    fn put(&mut self, key: &str, body: Arc<[u8]>, visit: Visit) -> ETag {
+        let etag = match self.flaw {
+            Some(Flaw::WeakTags) => weak(&content_tag(&body)),
+            Some(_) | None => content_tag(&body),
         };
-        match self.objects.get_mut(op.key.as_str()) {
+        let owner = Key::cell(key).and_then(|_| OwnerRecord::parse(&body).ok());
+        let modified = self.stamp(visit.at, visit.modified_ahead);
+        let version =
+            Version { at: visit.at, by: visit.by, body: Some(body), owner, etag: etag.clone(), modified };
+        match self.objects.get_mut(key) {
             Some(versions) => versions.push(version),
             None => {
-                self.objects.insert(op.key.as_str().into(), vec![version]);
+                self.objects.insert(key.into(), vec![version]);
             }
         }
-        WriteReply::Applied { etag }
+        etag
     }
 
     fn remove(&mut self, op: &RemoveOp, visit: Visit) -> RemoveReply {
@@ -271,6 +312,10 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
         state = (state ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
     mix(state)
+}
+
+fn weak(tag: &ETag) -> ETag {
+    ETag::new(&[b"W/", tag.as_bytes()].concat()).expect("it is not empty")
 }
 
 fn content_tag(body: &[u8]) -> ETag {

@@ -86,6 +86,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
             [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
         }
         Step::Started => [15, 0],
+        Step::Meddled(deed, key) => [19 | (*deed as u64) << 8, hash(key.as_bytes())],
         Step::Outage(span) => [17, span.as_nanos() as u64],
         Step::Suspended(span) => [18, span.as_nanos() as u64],
     }
@@ -178,6 +179,7 @@ fn line(view: &View<'_>) -> Option<String> {
         }
         Step::Noticed(notice) => write!(line, "-> {notice:?}"),
         Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
+        Step::Meddled(deed, key) => write!(line, "somebody {} {key}", deed.as_str()),
         Step::Outage(span) => write!(line, "the store is down for {} ms", span.as_millis()),
         Step::Suspended(span) => write!(line, "its machine is suspended for {} ms", span.as_millis()),
         Step::Removed(key) => write!(line, "somebody removes {key}"),

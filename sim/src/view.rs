@@ -43,6 +43,8 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// Somebody outside the protocol did this to an object.
+    Meddled(Deed, &'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
     /// The store is down for so long.
@@ -74,6 +76,31 @@ pub enum Step<'w> {
     Started,
     /// The machine on which the process runs is suspended for so long.
     Suspended(Duration),
+}
+
+/// What somebody outside the protocol does to an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Deed {
+    /// It is turned into garbage.
+    Corrupted,
+    /// A cell is freed, its holder's lease having been judged and fenced.
+    Evicted,
+    /// A cell is freed, whoever holds it.
+    EvictedByForce,
+    /// A corrupt record is replaced by a released one of the last epoch known.
+    Mended,
+}
+
+impl Deed {
+    /// Returns the words for a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Corrupted => "corrupts",
+            Self::Evicted => "frees",
+            Self::EvictedByForce => "frees by force",
+            Self::Mended => "mends",
+        }
+    }
 }
 
 /// A world at one moment.

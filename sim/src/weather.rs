@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, Key};
+use tenure_core::Event;
 
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
@@ -75,39 +75,7 @@ impl<C: Choices> World<'_, C> {
         Ok(())
     }
 
-    /// Lets somebody meddle with the store by hand.
-    fn meddle(&mut self) -> Result<(), Violation> {
-        if self.choices.happens(self.scenario.faults.lease_removed)
-            && let Some(key) = self.some_key(Key::LEASES)
-        {
-            self.store.remove_by_force(&key, self.at);
-            self.emit(None, &Step::Removed(&key))?;
-        }
-        if self.choices.happens(self.scenario.faults.record_removed)
-            && let Some(key) = self.some_key(Key::OWNERS)
-        {
-            self.store.remove_by_force(&key, self.at);
-            self.emit(None, &Step::Removed(&key))?;
-        }
-        if self.choices.happens(self.scenario.faults.record_restored)
-            && let Some(key) = self.some_key(Key::OWNERS)
-        {
-            let recent = self.store.history(&key).len().min(4);
-            let back = self.choices.number(recent);
-            if self.store.restore_by_force(&key, back, self.at) {
-                self.emit(None, &Step::Restored(&key))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn some_key(&mut self, prefix: &str) -> Option<String> {
-        let keys: Vec<&str> = self.store.keys().filter(|key| key.starts_with(prefix)).collect();
-        let place = self.choices.number(keys.len());
-        keys.get(place).map(|key| (*key).to_owned())
-    }
-
-    fn crash(&mut self, session: usize, dead_for: Duration) -> Result<(), Violation> {
+    pub(crate) fn crash(&mut self, session: usize, dead_for: Duration) -> Result<(), Violation> {
         let machine = self.sessions[session].machine;
         self.sessions[session].is_running = false;
         self.machines[machine].clear();
@@ -221,6 +189,7 @@ impl<C: Choices> World<'_, C> {
         let Faults { answered_twice, throttle, .. } = self.scenario.faults;
         self.scenario.faults = Faults { answered_twice, throttle, ..Faults::default() };
         self.outage = None;
+        self.mend_all()?;
         for session in self.running().collect::<Vec<_>>() {
             self.resume(session)?;
         }
@@ -302,13 +271,14 @@ impl<C: Choices> World<'_, C> {
         let ttl =
             if self.scenario.family == Family::LeasesRemoved { tenure_core::TTL_MAX * 2 } else { config.ttl };
         let longest = ttl
-            + config.clock.margin
+            + config.clock.margin.max(self.scenario.disagreement)
             + Duration::from_secs(2)
             + config.poll * 2
             + config.attempt_timeout * 4
             + self.scenario.latency * 32
             + self.scenario.faults.longest_wait();
-        longest + longest * (3 * config.drift_permille) / 1000
+        let drift_permille = config.drift_permille.max(self.scenario.drift_ppm.div_ceil(1000));
+        longest + longest * (3 * drift_permille) / 1000
     }
 
     /// Returns when the last write now in flight reaches the store.

@@ -30,10 +30,18 @@ witnesses! {
     ArrivedTwice = "arrived-twice",
     /// A caller stopped listening before it was answered.
     Cancelled = "cancelled",
+    /// A record turned into garbage.
+    Corrupted = "corrupted",
+    /// A claim was refused because the record is garbage.
+    CorruptRefused = "corrupt-refused",
     /// A process died.
     Crash = "crash",
     /// The body of an answer was cut off on its way.
     Cut = "cut",
+    /// An operator freed the cell of a dead node by the rules.
+    Evicted = "evicted",
+    /// An operator freed a cell by force while somebody held it.
+    EvictedAlive = "evicted-alive",
     /// A session ended because the store refused its credentials for too long.
     FencedByCredentials = "fenced-by-credentials",
     /// A session ended because no renewal was known to be applied in time.
@@ -58,6 +66,8 @@ witnesses! {
     LongPause = "long-pause",
     /// A tenure was lost while the session went on.
     Lost = "lost",
+    /// An operator mended a record that was garbage.
+    Mended = "mended",
     /// An offer was taken by a node it was not made to.
     OfferTaken = "offer-taken",
     /// An answer overtook that to an earlier request of the same session.
@@ -98,6 +108,8 @@ witnesses! {
     ThrottledLong = "throttled-long",
     /// An offer was accepted by the node it was made to.
     TransferAccepted = "transfer-accepted",
+    /// Nobody could join because the store cannot compare-and-swap.
+    UnfitRefused = "unfit-refused",
     /// A write was applied, but its answer lacked the tag.
     Untagged = "untagged",
     /// A verify was answered with no.

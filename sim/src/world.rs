@@ -40,6 +40,8 @@ pub struct World<'c, C> {
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
     pub(crate) outage: Option<Outage>,
+    /// How many writes were made by hand.
+    pub(crate) deeds: u64,
     checks: Vec<Box<dyn Check>>,
     spotter: Spotter,
     trace: Trace,
@@ -54,7 +56,7 @@ impl<'c, C: Choices> World<'c, C> {
     /// If the scenario's configuration breaks one of the protocol's inequalities.
     pub fn new(scenario: Scenario, choices: &'c mut C) -> Self {
         scenario.config.check().expect("a scenario's configuration is legal");
-        let store = Store::new(scenario.stamping);
+        let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
         let cells = (0..scenario.cells).map(cell_name).collect();
         let checks = checks::standard(&scenario);
         let mut world = Self {
@@ -70,6 +72,7 @@ impl<'c, C: Choices> World<'c, C> {
             landed: Vec::new(),
             calm: None,
             outage: None,
+            deeds: 0,
             checks,
             spotter: Spotter::default(),
             trace: Trace::silent(),

@@ -5,6 +5,7 @@
 mod answers;
 mod belief;
 mod fence;
+mod fitness;
 mod history;
 mod record;
 mod session;
@@ -13,6 +14,7 @@ mod writes;
 pub use answers::Answers;
 pub use belief::Belief;
 pub use fence::Fence;
+pub use fitness::Fitness;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
@@ -68,6 +70,7 @@ fn check(promise: Promise) -> Option<Box<dyn Check>> {
         Promise::Answers => Some(Box::<Answers>::default()),
         Promise::Belief => Some(Box::new(Belief)),
         Promise::Fence => Some(Box::new(Fence)),
+        Promise::Fitness => Some(Box::new(Fitness)),
         Promise::History => Some(Box::<History>::default()),
         Promise::Liveness => None,
         Promise::Record => Some(Box::new(Record)),

@@ -22,7 +22,14 @@ impl Check for Record {
         let (Some(cell), Some(session)) = (Key::cell(op.key.as_str()), view.session()) else { return Ok(()) };
         let history = view.store.history(op.key.as_str());
         let Some((last, before)) = history.split_last() else { return Ok(()) };
-        let before = before.last().and_then(|version| version.owner.as_ref());
+        let before = before.last();
+        if before.is_some_and(|before| before.body.is_some() && before.owner.is_none()) {
+            return Err(Violation::new(
+                "G1",
+                format_args!("{cell}: a record that is garbage was taken over"),
+            ));
+        }
+        let before = before.and_then(|version| version.owner.as_ref());
         let Some(after) = &last.owner else {
             return Err(Violation::new("G1", format_args!("the record of {cell} cannot be parsed")));
         };
