@@ -100,8 +100,8 @@ impl Rate {
     }
 }
 
-/// The questions a world asks, in terms of the one it may ask.
-pub(crate) trait Draw: Choices {
+/// Handy questions, in terms of the one that [`Choices`] answers. Zero and its like are the quiet answers.
+pub trait Draw: Choices {
     /// Draws a number below `bound`; 0 if that is 0.
     fn number(&mut self, bound: usize) -> usize {
         match u32::try_from(bound).ok().and_then(NonZeroU32::new) {
@@ -110,7 +110,10 @@ pub(crate) trait Draw: Choices {
         }
     }
 
-    /// Draws one of `options`, which must not be empty.
+    /// Draws one of `options`; the first is the quiet one.
+    ///
+    /// # Panics
+    /// If there are none.
     fn one_of<T: Copy>(&mut self, options: &[T]) -> T {
         options[self.number(options.len())]
     }

@@ -54,6 +54,8 @@ pub enum Promise {
     Sessions,
     /// Every call is answered, once, with what is so.
     Answers,
+    /// Watchers are shown what the record says, in its order, and in the calm they are up to date.
+    Watches,
     /// Nobody joins a store that cannot compare-and-swap.
     Fitness,
 }
@@ -69,6 +71,7 @@ impl Promise {
         Self::History,
         Self::Sessions,
         Self::Answers,
+        Self::Watches,
         Self::Fitness,
     ];
 
@@ -83,6 +86,7 @@ impl Promise {
             Self::History => "history",
             Self::Sessions => "sessions",
             Self::Answers => "answers",
+            Self::Watches => "watches",
             Self::Fitness => "fitness",
         }
     }

@@ -21,17 +21,21 @@
 //! assert!(grants > 0);
 //! ```
 
+mod app;
+mod calm;
 pub mod checks;
 mod choices;
 mod client;
 mod clock;
 pub mod conformance;
+mod context;
 mod family;
 mod fate;
 mod faults;
 mod node;
 mod operator;
 mod outage;
+mod process;
 mod queue;
 mod rates;
 mod report;
@@ -41,14 +45,18 @@ mod spotter;
 mod store;
 mod trace;
 mod view;
+mod watched;
 mod weather;
 mod wire;
 mod witness;
 mod world;
 
+pub use app::App;
 pub use checks::{Check, Violation};
-pub use choices::{Choices, Prng, Rate, Recorder, Tape};
+pub use choices::{Choices, Draw, Prng, Rate, Recorder, Tape};
+pub use client::Client;
 pub use clock::Moment;
+pub use context::Context;
 pub use family::{Family, Promise};
 pub use faults::Faults;
 pub use node::Session;
@@ -58,5 +66,6 @@ pub use scenario::Scenario;
 pub use store::{Flaw, Stamping, Store, Version, Visit};
 pub use trace::Trace;
 pub use view::{Deed, Step, View};
+pub use watched::Watched;
 pub use witness::{Seen, Witness};
 pub use world::World;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tenure_core::{Holder, Key, LeaseRecord, NodeId, OwnerRecord, TTL_MAX, WriteId};
 
+use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::fate::{self, GARBAGE};
 use crate::view::{Deed, Step};
 use crate::world::World;
 
-impl<C: Choices> World<'_, C> {
+impl<C: Choices, A: App> World<'_, C, A> {
     /// Lets somebody meddle with the store by hand.
     pub(crate) fn meddle(&mut self) -> Result<(), Violation> {
         if self.choices.happens(self.scenario.faults.lease_removed)

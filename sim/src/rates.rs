@@ -52,10 +52,11 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     if faults.throttled_long != Rate::NEVER {
         faults.throttle = ttl * choices.one_of(&[2, 3]);
     }
+    faults.message_lost = Rate::percent(25);
     match family {
         Family::Common => {}
         Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
-            if choices.number(2) == 1 {
+            if choices.number(4) > 0 {
                 // Nothing else disturbs the aim.
                 faults = Faults { every: ttl / 4, ..Faults::default() };
             }

@@ -45,6 +45,8 @@ pub struct Scenario {
     pub faults: Faults,
     /// How likely an application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
+    /// How much longer than G4's bound the applications may take, once it is calm, until they are content.
+    pub grace: Duration,
     /// Where the world is special.
     pub family: Family,
 }
@@ -94,6 +96,7 @@ impl Scenario {
             storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
+            grace: ttl * 4,
             family,
             config,
         };
@@ -118,6 +121,7 @@ impl Scenario {
             | Promise::Liveness
             | Promise::Record
             | Promise::Sessions
+            | Promise::Watches
             | Promise::Writes => family.keeps(*promise),
         };
         Promise::ALL.iter().copied().filter(binds)

@@ -55,7 +55,7 @@ impl Spotter {
                 self.unknown.retain(|attempt| attempt.session != actor);
             }
             Step::Done { call, asked, outcome, .. } => self.done(view, call, *asked, outcome),
-            Step::Noticed(notice) => self.noticed(notice),
+            Step::Noticed(notice) => self.noticed(view, notice),
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
             Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
             Step::Served { op, reply, is_late, is_again, age } => {
@@ -230,6 +230,7 @@ impl Spotter {
             Outcome::Joined(Err(JoinError::Unfit(_))) => self.note(Witness::UnfitRefused),
             Outcome::Released(Ok(())) => self.note(Witness::Released),
             Outcome::Verified(Err(VerifyError::NotOwner(_))) => self.note(Witness::VerifyRefused),
+            Outcome::Watched(Err(_)) => self.note(Witness::WatchFailed),
             Outcome::Claimed(Err(_))
             | Outcome::Joined(_)
             | Outcome::Left
@@ -240,14 +241,20 @@ impl Spotter {
             | Outcome::Transferred(_)
             | Outcome::Unwatched
             | Outcome::Verified(_)
-            | Outcome::Watched(_) => {}
+            | Outcome::Watched(Ok(_)) => {}
         }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these matter to it")]
-    fn noticed(&mut self, notice: &Notice) {
+    fn noticed(&mut self, view: &View<'_>, notice: &Notice) {
         match notice {
             Notice::CellLost { .. } => self.note(Witness::Lost),
+            Notice::OwnerChanged { .. } => {
+                self.note(Witness::WatchTold);
+                if view.calm.is_some() {
+                    self.note(Witness::WatchCaughtUp);
+                }
+            }
             Notice::Fenced(cause) => match cause {
                 FenceCause::Credentials => self.note(Witness::FencedByCredentials),
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),

@@ -120,6 +120,8 @@ pub struct View<'w> {
     pub cells: &'w [CellId],
     /// What kind of world it is.
     pub scenario: &'w Scenario,
+    /// Since when it is calm, if it is.
+    pub calm: Option<Moment>,
     pub(crate) machines: &'w [Machine],
 }
 

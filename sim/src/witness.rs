@@ -114,6 +114,12 @@ witnesses! {
     Untagged = "untagged",
     /// A verify was answered with no.
     VerifyRefused = "verify-refused",
+    /// Once it was calm, a watch showed what it had missed.
+    WatchCaughtUp = "watch-caught-up",
+    /// A watch ended in an error before it had shown anything.
+    WatchFailed = "watch-failed",
+    /// Watchers were told that the record says something else.
+    WatchTold = "watch-told",
     /// A waiting claim was granted after more than a poll interval.
     WaitRewarded = "wait-rewarded",
 }

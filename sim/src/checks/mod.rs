@@ -9,6 +9,7 @@ mod fitness;
 mod history;
 mod record;
 mod session;
+mod watches;
 mod writes;
 
 pub use answers::Answers;
@@ -18,6 +19,7 @@ pub use fitness::Fitness;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
@@ -73,6 +75,7 @@ fn check(promise: Promise) -> Option<Box<dyn Check>> {
         Promise::Fitness => Some(Box::new(Fitness)),
         Promise::History => Some(Box::<History>::default()),
         Promise::Liveness => None,
+        Promise::Watches => Some(Box::<Watches>::default()),
         Promise::Record => Some(Box::new(Record)),
         Promise::Sessions => Some(Box::<Sessions>::default()),
         Promise::Writes => Some(Box::<Writes>::default()),
