@@ -13,7 +13,8 @@ usage: cargo sim [--seeds N] [--start SEED]     run N worlds (default 10000) and
 options:
        --defect NAME     plant this defect in every node
        --family NAME     only worlds of this family: common, edge, late, silent, leases-removed, operated, unfit;
-                         with an assumption broken: drifting, misstamped, forced, records-removed
+                         with an assumption broken: drifting, misstamped, forced, cloned,
+                         records-removed
        --threads N       how many worlds run at once (default: one for each core)";
 
 /// What is asked for.

@@ -30,6 +30,9 @@ pub enum Family {
     Misstamped,
     /// Broken: operators free cells by force.
     Forced,
+    /// Broken: processes are cloned with their memory. What both claim under one name neither may know of, so that
+    /// G4 is not promised either.
+    Cloned,
     /// Broken: somebody removes owner records or puts old ones back, which the growth of epochs does not survive
     /// either.
     RecordsRemoved,
@@ -56,6 +59,8 @@ pub enum Promise {
     Answers,
     /// Watchers are shown what the record says, in its order, and in the calm they are up to date.
     Watches,
+    /// Of two clones of a process at most one outlives the next renewal.
+    Twins,
     /// Nobody joins a store that cannot compare-and-swap.
     Fitness,
 }
@@ -72,6 +77,7 @@ impl Promise {
         Self::Sessions,
         Self::Answers,
         Self::Watches,
+        Self::Twins,
         Self::Fitness,
     ];
 
@@ -87,6 +93,7 @@ impl Promise {
             Self::Sessions => "sessions",
             Self::Answers => "answers",
             Self::Watches => "watches",
+            Self::Twins => "twins",
             Self::Fitness => "fitness",
         }
     }
@@ -111,12 +118,14 @@ impl Family {
         Self::Drifting,
         Self::Misstamped,
         Self::Forced,
+        Self::Cloned,
         Self::RecordsRemoved,
     ];
 
     /// Returns the word for the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Cloned => "cloned",
             Self::Common => "common",
             Self::Drifting => "drifting",
             Self::Edge => "edge",
@@ -138,6 +147,7 @@ impl Family {
                 &[]
             }
             Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
+            Self::Cloned => &[Promise::Belief, Promise::Liveness],
             // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
             Self::RecordsRemoved => &[Promise::Belief, Promise::History, Promise::Liveness],
             Self::Unfit => &[Promise::Liveness],
@@ -160,7 +170,13 @@ impl Family {
             19 => Self::Operated,
             20 => Self::Unfit,
             // What is left over goes to the broken ones.
-            _ => choices.one_of(&[Self::Drifting, Self::Misstamped, Self::Forced, Self::RecordsRemoved]),
+            _ => choices.one_of(&[
+                Self::Drifting,
+                Self::Misstamped,
+                Self::Forced,
+                Self::Cloned,
+                Self::RecordsRemoved,
+            ]),
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Faults {
     pub wakes_late: Rate,
     /// A node wakes although nothing is due.
     pub wakes_early: Rate,
+    /// A process is cloned as it runs: both have the same memory, the same clocks and the same id.
+    pub clone: Rate,
     /// How often a machine is considered for one of the next faults; zero for never.
     pub every: Duration,
     /// A process stands still for less than a third of a ttl.

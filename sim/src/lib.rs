@@ -44,6 +44,7 @@ mod scenario;
 mod spotter;
 mod store;
 mod trace;
+mod twin;
 mod view;
 mod watched;
 mod weather;

@@ -111,9 +111,11 @@ impl Scenario {
     /// Returns what the world is held to: every promise that rests on no broken assumption.
     pub fn promises(&self) -> impl Iterator<Item = Promise> {
         let family = self.family;
-        let is_fit = self.flaw.is_none();
+        let (is_fit, has_twins) = (self.flaw.is_none(), self.faults.clone != Rate::NEVER);
         let binds = move |promise: &Promise| match promise {
+            // These two ask for something only where there is something to ask for.
             Promise::Fitness => !is_fit,
+            Promise::Twins => has_twins,
             Promise::Answers
             | Promise::Belief
             | Promise::Fence

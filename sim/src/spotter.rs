@@ -47,6 +47,7 @@ impl Spotter {
         };
         match view.step {
             Step::Acknowledged(..) => self.note(Witness::Acknowledged),
+            Step::Cloned(_) => self.note(Witness::Cloned),
             Step::Crashed => {
                 if view.session().is_some_and(|session| session.engine().fenced().is_none()) {
                     self.note(Witness::Crash);
@@ -260,6 +261,12 @@ impl Spotter {
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),
                 FenceCause::Internal | FenceCause::StoreUnfit => {}
                 FenceCause::LeaseFenced | FenceCause::LeaseRemoved | FenceCause::LeaseReplaced => {
+                    let is_twin = |other: &&Session| {
+                        other.is_running() && Some(other.id()) == view.session().map(Session::id)
+                    };
+                    if view.sessions.iter().filter(is_twin).count() > 1 {
+                        self.note(Witness::CloneFenced);
+                    }
                     self.note(Witness::FencedByLoss);
                 }
                 FenceCause::Left => self.note(Witness::Left),

@@ -87,6 +87,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         }
         Step::Started => [15, 0],
         Step::Meddled(deed, key) => [19 | (*deed as u64) << 8, hash(key.as_bytes())],
+        Step::Cloned(of) => [20, *of as u64],
         Step::Outage(span) => [17, span.as_nanos() as u64],
         Step::Suspended(span) => [18, span.as_nanos() as u64],
     }
@@ -170,6 +171,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Acknowledged(_, tenure) => write!(line, "acknowledges {} epoch={}", tenure.cell, tenure.epoch),
         Step::Told(event) => told(&mut line, event),
         Step::Asked(ticket, call) => write!(line, "{ticket} {call:?}"),
+        Step::Cloned(of) => write!(line, "is a clone of session {}", of + 1),
         Step::Crashed => write!(line, "dies"),
         Step::Done { ticket, outcome, .. } => write!(line, "-> done {ticket} {outcome:?}"),
         Step::Handled { .. } => Ok(()),

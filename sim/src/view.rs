@@ -19,6 +19,9 @@ pub enum Step<'w> {
     Told(&'w Event),
     /// The application is about to ask this.
     Asked(Ticket, &'w Call),
+    /// The process is a clone, just made, of that of another session: it has the same memory and the same id, and
+    /// whatever a check knows about the one is so of the other.
+    Cloned(usize),
     /// The process died.
     Crashed,
     /// The engine answered a call.

@@ -40,6 +40,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
             let dead_for = self.choices.between(Duration::ZERO, ttl * 3);
             return self.crash(session, dead_for);
         }
+        if self.choices.happens(self.scenario.faults.clone) {
+            return self.clone_process(session);
+        }
         if self.choices.happens(self.scenario.faults.long_pause) {
             return self.pause_long(session);
         }

@@ -23,6 +23,8 @@ use crate::world::World;
 pub(crate) struct Flight {
     pub(crate) session: usize,
     sent: Moment,
+    /// When its sender gives up.
+    give_up: Moment,
     op: Op,
     fate: Fate,
     reply: Option<Reply>,
@@ -33,6 +35,22 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// Returns the same request as a clone of its sender knows it.
+    fn forked(&self, session: usize) -> Self {
+        let Self { sent, give_up, op, fate, .. } = self;
+        let fate = Fate { arrives: None, again: None, ..fate.clone() };
+        Self {
+            session,
+            sent: *sent,
+            give_up: *give_up,
+            op: op.clone(),
+            fate,
+            reply: None,
+            is_open: true,
+            ahead: 0,
+        }
+    }
+
     /// Returns when the request last reaches the store, if it changes anything there.
     pub(crate) fn lands(&self) -> Option<Moment> {
         let after = self.fate.arrives.max(self.fate.again)?;
@@ -56,7 +74,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let now = self.at;
         let machine = &self.machines[self.sessions[session].machine];
         let give_up = machine.clock.when(machine.now(now).mono.after(fate::timeout(&op)));
-        let mut flight = Flight { session, sent: now, op, fate, reply: None, is_open: true, ahead: 0 };
+        let mut flight =
+            Flight { session, sent: now, give_up, op, fate, reply: None, is_open: true, ahead: 0 };
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
             // It never leaves the machine: nothing on the way can lose it.
             flight.reply = Some(reply.clone());
@@ -77,6 +96,18 @@ impl<C: Choices, A: App> World<'_, C, A> {
             }
         }
         Ok(())
+    }
+
+    /// Lets a clone wait for the answers that its original waits for: they come to the original's connections.
+    pub(crate) fn await_in_vain(&mut self, original: usize, clone: usize) {
+        let open = |flight: &&Flight| flight.session == original && flight.is_open;
+        let flights: Vec<Flight> =
+            self.flights.iter().filter(open).map(|flight| flight.forked(clone)).collect();
+        for flight in flights {
+            let give_up = flight.give_up.max(self.at);
+            let flight = self.board(flight);
+            self.plan_flight(give_up, flight, Occasion::GiveUp { flight });
+        }
     }
 
     /// Notes that an occasion of a flight has passed.

@@ -30,6 +30,10 @@ witnesses! {
     ArrivedTwice = "arrived-twice",
     /// A caller stopped listening before it was answered.
     Cancelled = "cancelled",
+    /// A process was cloned with its memory.
+    Cloned = "cloned",
+    /// Of two clones one went on, and the other was fenced by that.
+    CloneFenced = "clone-fenced",
     /// A record turned into garbage.
     Corrupted = "corrupted",
     /// A claim was refused because the record is garbage.

@@ -12,7 +12,7 @@ use tenure_core::{CellId, Command, Event, Op};
 use crate::app::App;
 use crate::calm::Calm;
 use crate::checks::{self, Check, Violation};
-use crate::choices::{Choices, Draw};
+use crate::choices::{Choices, Draw, mix};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::Action;
@@ -52,6 +52,8 @@ pub struct World<'c, C, A = Client> {
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
     pub(crate) outage: Option<Outage>,
+    /// What the fresh bits are made of that each engine gets before each event.
+    entropy: u64,
     /// How many writes were made by hand.
     pub(crate) deeds: u64,
     checks: Vec<Box<dyn Check>>,
@@ -101,6 +103,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             landed: Vec::new(),
             calm: None,
             outage: None,
+            entropy: 0,
             deeds: 0,
             checks,
             spotter: Spotter::default(),
@@ -156,6 +159,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     }
 
     fn set_up(&mut self) {
+        self.entropy = self.choices.number(1 << 31) as u64;
         for number in 0..self.scenario.machines {
             let name = if self.scenario.share_name { "n".to_owned() } else { format!("n{}", number + 1) };
             let ppm = i64::from(self.scenario.drift_ppm);
@@ -251,6 +255,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         let machine = self.sessions[session].machine;
         let now = self.machines[machine].now(self.at);
         let authority = self.sessions[session].engine.authority();
+        // Fresh bits, as a driver brings them: what tells clones apart.
+        self.sessions[session].engine.stir(mix(self.entropy ^ self.steps));
         self.sessions[session].engine.handle(now, event);
         let until = loop {
             match self.sessions[session].engine.poll() {

@@ -10,6 +10,7 @@ const BROKEN: &[(Family, u64)] = &[
     (Family::Drifting, 300),
     (Family::Misstamped, 300),
     (Family::Forced, 300),
+    (Family::Cloned, 300),
     (Family::RecordsRemoved, 300),
 ];
 

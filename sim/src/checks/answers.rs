@@ -20,6 +20,10 @@ impl Check for Answers {
         if self.held.len() <= actor {
             self.held.resize(actor + 1, Vec::new());
         }
+        if let Step::Cloned(of) = view.step {
+            self.held[actor] = self.held[*of].clone();
+            return Ok(());
+        }
         let held = &mut self.held[actor];
         match view.step {
             Step::Done { call, outcome, .. } => {

@@ -50,6 +50,12 @@ impl Check for History {
                     Some(_) | None => Ok(()),
                 }
             }
+            Step::Cloned(of) => {
+                let asked = self.open.iter().filter(|open| open.0 == *of);
+                let clones: Vec<_> = asked.map(|&(_, ticket, floor)| (actor, ticket, floor)).collect();
+                self.open.extend(clones);
+                Ok(())
+            }
             Step::Crashed => {
                 self.open.retain(|open| open.0 != actor);
                 Ok(())

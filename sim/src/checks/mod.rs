@@ -9,6 +9,7 @@ mod fitness;
 mod history;
 mod record;
 mod session;
+mod twins;
 mod watches;
 mod writes;
 
@@ -19,6 +20,7 @@ pub use fitness::Fitness;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use twins::Twins;
 pub use watches::Watches;
 pub use writes::Writes;
 
@@ -75,6 +77,7 @@ fn check(promise: Promise) -> Option<Box<dyn Check>> {
         Promise::Fitness => Some(Box::new(Fitness)),
         Promise::History => Some(Box::<History>::default()),
         Promise::Liveness => None,
+        Promise::Twins => Some(Box::<Twins>::default()),
         Promise::Watches => Some(Box::<Watches>::default()),
         Promise::Record => Some(Box::new(Record)),
         Promise::Sessions => Some(Box::<Sessions>::default()),

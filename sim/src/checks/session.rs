@@ -44,6 +44,10 @@ impl Check for Sessions {
         if self.memories.len() <= actor {
             self.memories.resize(actor + 1, Memory::default());
         }
+        if let Step::Cloned(of) = view.step {
+            self.memories[actor] = self.memories[*of].clone();
+            return Ok(());
+        }
         let memory = &mut self.memories[actor];
         let found = match view.step {
             Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),

@@ -15,7 +15,7 @@ pub struct Watches {
 }
 
 /// What a session was shown of a cell.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     session: usize,
     cell: CellId,
@@ -30,6 +30,11 @@ impl Check for Watches {
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(actor), Some(session)) = (view.actor, view.session()) else { return Ok(()) };
         let found = match view.step {
+            Step::Cloned(of) => {
+                let seen: Vec<Seen> = self.seen.iter().filter(|seen| seen.session == *of).cloned().collect();
+                self.seen.extend(seen.into_iter().map(|seen| Seen { session: actor, ..seen }));
+                Ok(())
+            }
             Step::Done { call: Call::Watch(cell), outcome: Outcome::Watched(Ok(owner)), .. } => {
                 self.shown(view, actor, (cell, owner), false)
             }
