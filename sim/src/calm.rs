@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
-use crate::family::{Family, Promise};
+use crate::family::Promise;
 use crate::faults::Faults;
 use crate::queue::Occasion;
 use crate::view::Step;
@@ -188,7 +188,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// retry or two of what the storm interrupted, and the drift of the clocks that measure it.
     fn bound(&self) -> Duration {
         let config = &self.scenario.config;
-        let ttl = if self.scenario.family == Family::LeasesRemoved { TTL_MAX * 2 } else { config.ttl };
+        let ttl = if self.scenario.family.is_patient() { TTL_MAX * 2 } else { config.ttl };
         let longest = ttl
             + config.clock.margin.max(self.scenario.disagreement)
             + Duration::from_secs(2)

@@ -22,6 +22,9 @@ pub enum Family {
     LeasesRemoved,
     /// Owner records turn into garbage, and operators mend them and free cells, all by the rules.
     Operated,
+    /// Nodes of another implementation share the bucket: they claim what is free, renew late, and stop. G4 may take as
+    /// long as the largest ttl.
+    Foreign,
     /// The store cannot compare-and-swap, each time in another way: nobody may join it.
     Unfit,
     /// Broken: monotonic clocks run slower than stated, or stop while their machine is suspended.
@@ -33,6 +36,9 @@ pub enum Family {
     /// Broken: processes are cloned with their memory. What both claim under one name neither may know of, so that
     /// G4 is not promised either.
     Cloned,
+    /// Broken: nodes of another implementation take what seems free to them by their wall clocks, which are hours off,
+    /// without fencing anybody. What they hold at the end may seem to live for hours, so that G4 is not promised either.
+    Takers,
     /// Broken: somebody removes owner records or puts old ones back, which the growth of epochs does not survive
     /// either.
     RecordsRemoved,
@@ -114,11 +120,13 @@ impl Family {
         Self::Silent,
         Self::LeasesRemoved,
         Self::Operated,
+        Self::Foreign,
         Self::Unfit,
         Self::Drifting,
         Self::Misstamped,
         Self::Forced,
         Self::Cloned,
+        Self::Takers,
         Self::RecordsRemoved,
     ];
 
@@ -130,12 +138,14 @@ impl Family {
             Self::Drifting => "drifting",
             Self::Edge => "edge",
             Self::Forced => "forced",
+            Self::Foreign => "foreign",
             Self::Late => "late",
             Self::LeasesRemoved => "leases-removed",
             Self::Misstamped => "misstamped",
             Self::Operated => "operated",
             Self::RecordsRemoved => "records-removed",
             Self::Silent => "silent",
+            Self::Takers => "takers",
             Self::Unfit => "unfit",
         }
     }
@@ -143,11 +153,15 @@ impl Family {
     /// Returns the promises that no longer bind in such a world, because an assumption they rest on is broken.
     pub const fn waives(self) -> &'static [Promise] {
         match self {
-            Self::Common | Self::Edge | Self::Late | Self::LeasesRemoved | Self::Operated | Self::Silent => {
-                &[]
-            }
+            Self::Common
+            | Self::Foreign
+            | Self::Edge
+            | Self::Late
+            | Self::LeasesRemoved
+            | Self::Operated
+            | Self::Silent => &[],
             Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
-            Self::Cloned => &[Promise::Belief, Promise::Liveness],
+            Self::Cloned | Self::Takers => &[Promise::Belief, Promise::Liveness],
             // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
             Self::RecordsRemoved => &[Promise::Belief, Promise::History, Promise::Liveness],
             Self::Unfit => &[Promise::Liveness],
@@ -168,16 +182,29 @@ impl Family {
             16..18 => Self::Silent,
             18 => Self::LeasesRemoved,
             19 => Self::Operated,
-            20 => Self::Unfit,
+            20 => Self::Foreign,
+            21 => Self::Unfit,
             // What is left over goes to the broken ones.
             _ => choices.one_of(&[
                 Self::Drifting,
                 Self::Misstamped,
                 Self::Forced,
                 Self::Cloned,
+                Self::Takers,
                 Self::RecordsRemoved,
             ]),
         }
+    }
+
+    /// Tells whether nodes of another implementation take part.
+    pub(crate) const fn has_foreigners(self) -> bool {
+        matches!(self, Self::Foreign | Self::Takers)
+    }
+
+    /// Tells whether a cell may rightly be kept for as long as the largest ttl once the world is calm: some lease does
+    /// not say its own.
+    pub(crate) const fn is_patient(self) -> bool {
+        matches!(self, Self::Foreign | Self::LeasesRemoved)
     }
 
     /// Tells whether its worlds aim at the instant at which a lease may be taken.

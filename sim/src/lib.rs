@@ -32,6 +32,7 @@ mod context;
 mod family;
 mod fate;
 mod faults;
+mod foreign;
 mod node;
 mod operator;
 mod outage;

@@ -22,6 +22,8 @@ pub(crate) enum Occasion {
     Turn { session: usize },
     /// What one application said to another arrives.
     Bring { session: usize, letter: usize },
+    /// A node of another implementation does something.
+    Foreign { foreign: usize },
     /// Something may happen to a machine.
     Weather,
     /// A process that stood still goes on.

@@ -55,7 +55,7 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     faults.message_lost = Rate::percent(25);
     match family {
         Family::Cloned => faults.clone = Rate::percent(choices.one_of(&[10, 25])),
-        Family::Common => {}
+        Family::Common | Family::Foreign | Family::Takers => {}
         Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
             if choices.number(4) > 0 {
                 // Nothing else disturbs the aim.

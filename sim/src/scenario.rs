@@ -26,6 +26,13 @@ pub struct Scenario {
     pub config: Config,
     /// How the store stamps its answers.
     pub stamping: Stamping,
+    /// How many nodes of another implementation there are.
+    pub foreigners: usize,
+    /// How far off their wall clocks may be.
+    pub foreign_wall_off: Duration,
+    /// Whether they take cells whose holders seem dead to them, without fencing anybody: they go by their wall
+    /// clocks, and G2 may break.
+    pub foreigners_take: bool,
     /// What is wrong with the store, if it is unfit.
     pub flaw: Option<Flaw>,
     /// How far any two stamps of the store may disagree: at most `config.clock.margin`, or G2 may break.
@@ -87,6 +94,9 @@ impl Scenario {
             share_name: choices.number(4) == 1,
             stamping,
             disagreement,
+            foreigners: if family.has_foreigners() { 1 + choices.number(2) } else { 0 },
+            foreign_wall_off: if family == Family::Takers { Duration::from_secs(7200) } else { ttl },
+            foreigners_take: family == Family::Takers,
             flaw,
             drift_ppm,
             wall_off: choices.one_of(&[Duration::ZERO, ttl, Duration::from_secs(7200)]),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tenure_core::{
     AttemptId, BadRecord, Call, ClaimError, Entry, Event, FaultKind, FenceCause, Guard, Holder, JoinError,
-    Key, LeaseRecord, ListOp, ListReply, Notice, Op, Outcome, OwnerRecord, ReadReply, Reply, VerifyError,
-    WriteOp, WriteReply,
+    Key, LeaseRecord, ListOp, ListReply, Notice, Op, Outcome, ReadReply, Reply, VerifyError, WriteOp,
+    WriteReply,
 };
 
 use crate::node::Session;
@@ -83,6 +83,7 @@ impl Spotter {
                     self.note(Witness::EvictedAlive);
                 }
             }
+            Step::Meddled(Deed::ForeignTook, _) => self.note(Witness::ForeignTook),
             Step::Meddled(Deed::Mended, _) => self.note(Witness::Mended),
             Step::Outage(span) if *span > view.scenario.config.ttl => self.note(Witness::LongOutage),
             _ => {}
@@ -224,7 +225,12 @@ impl Spotter {
                     self.note(Witness::WaitRewarded);
                 }
             }
-            Outcome::Claimed(Err(ClaimError::Held(..))) => self.note(Witness::Held),
+            Outcome::Claimed(Err(ClaimError::Held(_, by))) => {
+                self.note(Witness::Held);
+                if by.node.as_str().starts_with("celld-") {
+                    self.note(Witness::ForeignHeld);
+                }
+            }
             Outcome::Claimed(Err(ClaimError::Bad(BadRecord::Corrupt { .. }))) => {
                 self.note(Witness::CorruptRefused);
             }
@@ -321,13 +327,20 @@ impl Spotter {
             }
             return;
         }
-        let before = before.last().and_then(|version| version.owner.as_ref()).map(OwnerRecord::holder);
+        let before = before.last().and_then(|version| version.owner.as_ref());
         let (Some(before), Some(after)) = (before, last.owner.as_ref()) else { return };
+        let is_foreign = before.write.is_none();
+        let before = before.holder();
         let Holder::Node(claimant) = after.holder() else { return };
         match before {
             Holder::Nobody => {}
             Holder::Node(node) if node == claimant => self.note(Witness::OwnRecordTaken),
-            Holder::Node(_) => self.note(Witness::Takeover),
+            Holder::Node(_) => {
+                self.note(Witness::Takeover);
+                if is_foreign {
+                    self.note(Witness::ForeignTaken);
+                }
+            }
             Holder::OfferedTo(node) if node == claimant => self.note(Witness::TransferAccepted),
             Holder::OfferedTo(_) => self.note(Witness::OfferTaken),
         }

@@ -90,6 +90,14 @@ pub enum Deed {
     Evicted,
     /// A cell is freed, whoever holds it.
     EvictedByForce,
+    /// A node of another implementation claims a free cell.
+    ForeignClaimed,
+    /// A node of another implementation gives a cell back.
+    ForeignReleased,
+    /// A node of another implementation renews its lease.
+    ForeignRenewed,
+    /// A node of another implementation takes a cell whose holder seems dead to it.
+    ForeignTook,
     /// A corrupt record is replaced by a released one of the last epoch known.
     Mended,
 }
@@ -101,6 +109,10 @@ impl Deed {
             Self::Corrupted => "corrupts",
             Self::Evicted => "frees",
             Self::EvictedByForce => "frees by force",
+            Self::ForeignClaimed => "foreign claims",
+            Self::ForeignReleased => "foreign releases",
+            Self::ForeignRenewed => "foreign renews",
+            Self::ForeignTook => "foreign takes over",
             Self::Mended => "mends",
         }
     }

@@ -52,6 +52,12 @@ witnesses! {
     FencedByExpiry = "fenced-by-expiry",
     /// A session ended because its lease was removed, or something else stood in its place.
     FencedByLoss = "fenced-by-loss",
+    /// A claim was refused because a live node of another implementation holds the cell.
+    ForeignHeld = "foreign-held",
+    /// The cell of a dead node of another implementation was taken.
+    ForeignTaken = "foreign-taken",
+    /// A node of another implementation took a cell by its wall clock.
+    ForeignTook = "foreign-took",
     /// An answer showed garbage under a tag.
     Garbled = "garbled",
     /// A cell was granted.

@@ -16,6 +16,7 @@ use crate::choices::{Choices, Draw, mix};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::Action;
+use crate::foreign::Foreign;
 use crate::node::{Machine, Session};
 use crate::outage::Outage;
 use crate::process::{Factory, Letter, Process};
@@ -52,6 +53,8 @@ pub struct World<'c, C, A = Client> {
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
     pub(crate) outage: Option<Outage>,
+    /// The nodes of another implementation.
+    pub(crate) foreigners: Vec<Foreign>,
     /// What the fresh bits are made of that each engine gets before each event.
     entropy: u64,
     /// How many writes were made by hand.
@@ -103,6 +106,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             landed: Vec::new(),
             calm: None,
             outage: None,
+            foreigners: Vec::new(),
             entropy: 0,
             deeds: 0,
             checks,
@@ -175,6 +179,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
+        self.settle_foreigners();
         self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
@@ -203,6 +208,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 self.pass(flight);
                 Ok(())
             }
+            Occasion::Foreign { foreign } => self.act_foreign(foreign),
             Occasion::Heal => self.heal(),
             Occasion::Judge => self.judge(),
             Occasion::Resume { session } => self.resume(session),
@@ -226,6 +232,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             }
             Occasion::Wake { machine, .. } => Some(machine),
             Occasion::Arrive { .. }
+            | Occasion::Foreign { .. }
             | Occasion::Heal
             | Occasion::Judge
             | Occasion::Resume { .. }

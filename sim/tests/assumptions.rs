@@ -11,6 +11,7 @@ const BROKEN: &[(Family, u64)] = &[
     (Family::Misstamped, 300),
     (Family::Forced, 300),
     (Family::Cloned, 300),
+    (Family::Takers, 300),
     (Family::RecordsRemoved, 300),
 ];
 
