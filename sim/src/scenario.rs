@@ -10,8 +10,8 @@ use tenure_core::{Config, Defect, StoreClock};
 use crate::choices::{Choices, Draw, Rate};
 use crate::family::{Family, Promise};
 use crate::faults::Faults;
+use crate::make::{Flaw, Stamping};
 use crate::rates;
-use crate::store::{Flaw, Stamping};
 
 /// Everything about a world that is fixed before it begins.
 #[derive(Clone, Debug)]

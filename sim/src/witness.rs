@@ -34,6 +34,8 @@ witnesses! {
     Cloned = "cloned",
     /// Of two clones one went on, and the other was fenced by that.
     CloneFenced = "clone-fenced",
+    /// A write was answered with 409.
+    Conflict = "conflict",
     /// A record turned into garbage.
     Corrupted = "corrupted",
     /// A claim was refused because the record is garbage.
@@ -64,6 +66,8 @@ witnesses! {
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
     Held = "held",
+    /// A wall clock jumped by an hour or more.
+    JumpedHours = "jumped-hours",
     /// A write was applied although the session that had sent it was over.
     LandedAfterEnd = "landed-after-end",
     /// A write landed after its sender had given up.
