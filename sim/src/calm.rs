@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Key, TTL_MAX};
+use tenure_core::{Call, Key, TTL_MAX};
 
 use crate::app::App;
 use crate::checks::Violation;
@@ -10,6 +10,7 @@ use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
 use crate::family::Promise;
 use crate::faults::Faults;
+use crate::process::OpenCall;
 use crate::queue::Occasion;
 use crate::view::Step;
 use crate::world::World;
@@ -99,9 +100,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
             if !(has_come_about && is_thorough) {
                 return Ok(());
             }
-            let ttl = self.scenario.config.ttl;
-            let judged = self.at.after((ttl * 2 + self.scenario.config.patience) * 5 / 4 + self.bound());
-            self.queue.plan(judged, Occasion::Judge);
+            if let Some(judged) = self.open_calls().map(|open| self.due(open)).max() {
+                self.queue.plan(judged.max(self.at), Occasion::Judge);
+            }
         }
         if self.running().all(|session| self.processes[session].open().is_empty()) {
             self.end();
@@ -141,15 +142,21 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Finds a call that should have been answered.
     fn judge_calls(&self) -> Result<(), Violation> {
-        // The bound of the first judgement may still be pending when the second begins.
-        let stuck = self
-            .running()
-            .flat_map(|session| self.processes[session].open())
-            .find(|open| self.at.since(open.asked) > self.scenario.config.ttl * 2 + self.bound());
-        match stuck {
+        match self.open_calls().find(|open| self.due(open) <= self.at) {
             Some(open) => Err(Violation::new("answers", format_args!("{:?} is never answered", open.call))),
             None => Ok(()),
         }
+    }
+
+    fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.running().flat_map(|session| self.processes[session].open())
+    }
+
+    /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
+    /// call for as long as others take to be judged.
+    fn due(&self, open: &OpenCall) -> Moment {
+        let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
+        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
     }
 
     /// Returns a cell that somebody wants and nobody who wants it has.

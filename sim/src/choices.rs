@@ -7,6 +7,10 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 /// Answers every question a world leaves to chance.
+///
+/// A world asks nothing else: not the time, not the operating system, not the order of a hash map. So whoever answers
+/// decides the whole world, and the same answers give the same world again. [`Prng`] answers by a seed, [`Tape`] from a
+/// record, [`Recorder`] makes one; an implementation of your own may let a fuzzer decide. [`Draw`] has handy ways to ask.
 pub trait Choices {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: NonZeroU32) -> u32;
@@ -100,7 +104,21 @@ impl Rate {
     }
 }
 
-/// Handy questions, in terms of the one that [`Choices`] answers. Zero and its like are the quiet answers.
+/// Handy questions, in terms of the one that [`Choices`] answers; every source of chance has them.
+///
+/// ```
+/// use core::time::Duration;
+/// use tenure_sim::{Draw, Prng, Rate, Tape};
+///
+/// let mut dice = Prng::new(7);
+/// assert!(dice.number(6) < 6);
+/// assert!(dice.between(Duration::from_secs(1), Duration::from_secs(2)).as_secs() == 1);
+///
+/// // A tape that has run out gives the quiet answers: zero, the first option, no, the shortest time.
+/// let mut quiet = Tape::new(&[]);
+/// assert_eq!((quiet.number(6), quiet.one_of(&["wait", "run"])), (0, "wait"));
+/// assert!(!quiet.happens(Rate::percent(99)));
+/// ```
 pub trait Draw: Choices {
     /// Draws a number below `bound`; 0 if that is 0.
     fn number(&mut self, bound: usize) -> usize {

@@ -4,6 +4,7 @@
 //! `verify` before it acknowledges. What it decides next is left to chance.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use tenure_core::{Call, CellId, NodeId, Notice, Outcome, Tenure, Ticket};
 
@@ -46,7 +47,7 @@ impl Client {
         let work = &mut self.works[place];
         let beside = match beside {
             1 => Some(Call::Peers),
-            2 => Some(Call::Publish { load: None, meta: None }),
+            2 => Some(Call::Publish { load: None, meta: zone(ctx) }),
             3 if !ctx.choices().happens(self.loyalty) => Some(Call::Leave),
             4 | 5 => Some(Call::Watch(cell.clone())),
             6 if work.watches > 0 => {
@@ -183,6 +184,12 @@ fn give_up(tenure: Tenure, ctx: &mut Context<'_>) -> Call {
         Some(to) => Call::Transfer { tenure, to: to.clone() },
         None => Call::Release(tenure),
     }
+}
+
+/// Draws what to publish about this node, or to keep what was published.
+fn zone(ctx: &mut Context<'_>) -> Option<BTreeMap<String, String>> {
+    let zone = ctx.choices().one_of(&[None, Some("a"), Some("b")])?;
+    Some(BTreeMap::from([("zone".to_owned(), zone.to_owned())]))
 }
 
 fn place(cell: &CellId, ctx: &Context<'_>) -> Option<usize> {

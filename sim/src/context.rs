@@ -32,6 +32,7 @@ pub(crate) enum Action {
     Acknowledge(Ticket, Tenure),
     Ask(Ticket, Call),
     Cancel(Ticket),
+    Note(String),
     Tell(NodeId, String),
     TurnAfter(Duration),
 }
@@ -58,6 +59,11 @@ impl<'w> Context<'w> {
     /// together, are ones that a single owner after another could have made.
     pub fn acknowledge(&mut self, verify: Ticket, tenure: &Tenure) {
         self.actions.push(Action::Acknowledge(verify, tenure.clone()));
+    }
+
+    /// Writes a line into the trace, as [`Step::Noted`](crate::Step::Noted): what the application itself did.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.actions.push(Action::Note(text.into()));
     }
 
     /// Says something to another node's application. It arrives a while later, or never.
@@ -109,7 +115,8 @@ impl<'w> Context<'w> {
         running.filter(move |&other| other != own).map(|other| sessions[other].id())
     }
 
-    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about.
+    /// Tells whether the storm is over: nothing goes wrong any more, and what is wanted must come about. No real
+    /// process could know; it serves to stop making trouble on purpose, giving cells away at random say.
     pub const fn is_calm(&self) -> bool {
         self.calm.is_some()
     }

@@ -173,27 +173,26 @@ impl Family {
         !self.waives().contains(&promise)
     }
 
-    /// Draws a family: mostly those in which every assumption holds.
+    /// Draws a family in which every assumption holds.
     pub(crate) fn draw(choices: &mut impl Choices) -> Self {
-        match choices.number(24) {
-            0..10 => Self::Common,
-            10..14 => Self::Edge,
-            14..16 => Self::Late,
-            16..18 => Self::Silent,
-            18 => Self::LeasesRemoved,
-            19 => Self::Operated,
-            20 => Self::Foreign,
-            21 => Self::Unfit,
-            // What is left over goes to the broken ones.
-            _ => choices.one_of(&[
-                Self::Drifting,
-                Self::Misstamped,
-                Self::Forced,
-                Self::Cloned,
-                Self::Takers,
-                Self::RecordsRemoved,
-            ]),
+        match choices.number(20) {
+            0..8 => Self::Common,
+            8..12 => Self::Edge,
+            12..14 => Self::Late,
+            14..16 => Self::Silent,
+            16 => Self::LeasesRemoved,
+            17 => Self::Operated,
+            18 => Self::Foreign,
+            _ => Self::Unfit,
         }
+    }
+
+    /// Draws a family in which an assumption is broken.
+    pub(crate) fn draw_broken(choices: &mut impl Choices) -> Self {
+        let is_broken = |family: &&Self| !family.keeps(Promise::Belief);
+        let broken = Self::ALL.iter().filter(is_broken);
+        let place = choices.number(broken.clone().count());
+        broken.copied().nth(place).unwrap_or(Self::Common)
     }
 
     /// Tells whether nodes of another implementation take part.

@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use tenure_core::{Call, Engine, Event, Key, NodeId, Notice, Outcome, SessionId, Ticket};
+use tenure_core::{Call, Engine, Event, Key, Notice, Outcome, SessionId, Ticket};
 
 use crate::app::App;
 use crate::checks::Violation;
@@ -48,13 +48,6 @@ pub(crate) struct OpenCall {
     pub(crate) ticket: Ticket,
     pub(crate) call: Call,
     pub(crate) asked: Moment,
-}
-
-/// Something said by one application to another, on its way.
-#[derive(Debug)]
-pub(crate) struct Letter {
-    from: NodeId,
-    text: String,
 }
 
 /// Makes the application of each new process.
@@ -183,18 +176,6 @@ impl<C: Choices, A: App> World<'_, C, A> {
         self.ask_pending()
     }
 
-    /// Brings what one application said to another.
-    pub(crate) fn bring(&mut self, session: usize, letter: usize) -> Result<(), Violation> {
-        let Some(Letter { from, text }) = self.letters[letter].take() else { return Ok(()) };
-        let is_there = self.sessions[session].is_running && self.processes[session].phase == Phase::Joined;
-        if !is_there || self.is_closing() {
-            return Ok(());
-        }
-        self.with_context(session, |app, ctx| app.on_message(&from, &text, ctx));
-        self.act(session)?;
-        self.ask_pending()
-    }
-
     /// Brings an answer to the application that asked.
     pub(crate) fn done(
         &mut self,
@@ -247,14 +228,16 @@ impl<C: Choices, A: App> World<'_, C, A> {
                     self.hear_out(session, Event::Cancel(ticket))?;
                     self.processes[session].end(ticket);
                 }
-                Action::Acknowledge(..) | Action::Tell(..) | Action::TurnAfter(_) => {}
+                Action::Acknowledge(..) | Action::Note(_) | Action::Tell(..) | Action::TurnAfter(_) => {
+                    unreachable!("what concerns no engine is never put off")
+                }
             }
         }
         Ok(())
     }
 
     /// Does what an application has just asked for, but for what concerns its engine.
-    fn act(&mut self, session: usize) -> Result<(), Violation> {
+    pub(crate) fn act(&mut self, session: usize) -> Result<(), Violation> {
         if self.actions.is_empty() {
             return Ok(());
         }
@@ -267,6 +250,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
                 // Of a world that is winding up only the answers are awaited.
                 Action::Ask(..) if self.is_closing() => {}
                 Action::Ask(..) | Action::Cancel(_) => self.pending.push_back((session, action)),
+                Action::Note(text) => self.emit(Some(session), &Step::Noted(&text))?,
                 Action::Tell(to, text) => self.tell(session, &to, text),
                 Action::TurnAfter(after) => {
                     let clock = &self.machines[self.sessions[session].machine].clock;
@@ -279,21 +263,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
         Ok(())
     }
 
-    /// Sends off what one application says to another.
-    fn tell(&mut self, session: usize, to: &NodeId, text: String) {
-        let target = self.running().find(|&other| self.sessions[other].id() == to);
-        if let Some(target) = target
-            && !self.choices.happens(self.scenario.faults.message_lost)
-        {
-            let letter = self.letters.len();
-            self.letters.push(Some(Letter { from: self.sessions[session].id().clone(), text }));
-            let at = self.at.after(self.scenario.latency);
-            self.queue.plan(at, Occasion::Bring { session: target, letter });
-        }
-    }
-
     /// Lets an application look at its world and say what it wants done.
-    fn with_context<T>(&mut self, session: usize, visit: impl FnOnce(&mut A, &mut Context<'_>) -> T) -> T {
+    pub(crate) fn with_context<T>(
+        &mut self,
+        session: usize,
+        visit: impl FnOnce(&mut A, &mut Context<'_>) -> T,
+    ) -> T {
         let process = &mut self.processes[session];
         let mut context = Context {
             session,
@@ -309,7 +284,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         visit(&mut process.app, &mut context)
     }
 
-    fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.calm.as_ref().is_some_and(|calm| calm.is_closing)
     }
 }

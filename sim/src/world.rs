@@ -17,9 +17,10 @@ use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::Action;
 use crate::foreign::Foreign;
+use crate::letters::Letter;
 use crate::node::{Machine, Session};
 use crate::outage::Outage;
-use crate::process::{Factory, Letter, Process};
+use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
@@ -30,6 +31,9 @@ use crate::view::{Step, View};
 use crate::wire::Flight;
 
 /// A world that is about to run.
+///
+/// Build it from a scenario and a source of chance, add to it, and run it. Equal choices make equal worlds, so a source
+/// that was drawn from already (for the scenario, as a rule) goes on where it is.
 #[derive(Debug)]
 pub struct World<'c, C, A = Client> {
     pub(crate) scenario: Scenario,
@@ -180,7 +184,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
         self.settle_foreigners();
-        self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        if !self.scenario.faults.every.is_zero() {
+            self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        }
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 

@@ -31,6 +31,9 @@ use crate::scenario::Scenario;
 use crate::view::View;
 
 /// Something that must be true of every world.
+///
+/// A world asks it about every step, tens of thousands of times, so it should look only where something can have
+/// changed. It may keep a memory of its own, and share state with the application under test; [`View`] has an example.
 pub trait Check: fmt::Debug {
     /// Looks at the step just made.
     ///
