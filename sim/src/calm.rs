@@ -100,7 +100,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             if !(has_come_about && is_thorough) {
                 return Ok(());
             }
-            if let Some(judged) = self.open_calls().map(|open| self.due(open)).max() {
+            if let Some(judged) = self.open_calls().map(|(session, open)| self.due(session, open)).max() {
                 self.queue.plan(judged.max(self.at), Occasion::Judge);
             }
         }
@@ -142,21 +142,25 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Finds a call that should have been answered.
     fn judge_calls(&self) -> Result<(), Violation> {
-        match self.open_calls().find(|open| self.due(open) <= self.at) {
-            Some(open) => Err(Violation::new("answers", format_args!("{:?} is never answered", open.call))),
+        match self.open_calls().find(|(session, open)| self.due(*session, open) <= self.at) {
+            Some((_, open)) => {
+                Err(Violation::new("answers", format_args!("{:?} is never answered", open.call)))
+            }
             None => Ok(()),
         }
     }
 
-    fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.running().flat_map(|session| self.processes[session].open())
+    fn open_calls(&self) -> impl Iterator<Item = (usize, &OpenCall)> {
+        self.running()
+            .flat_map(|session| self.processes[session].open().iter().map(move |open| (session, open)))
     }
 
     /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
-    /// call for as long as others take to be judged.
-    fn due(&self, open: &OpenCall) -> Moment {
+    /// call for as long as others take to be judged, all by the clock of its machine, which may have stood still.
+    fn due(&self, session: usize, open: &OpenCall) -> Moment {
         let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
-        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
+        let stood = self.machines[self.sessions[session].machine].clock.stood();
+        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2) + stood) + self.bound())
     }
 
     /// Returns a cell that somebody wants and nobody who wants it has.

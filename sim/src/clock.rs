@@ -77,6 +77,11 @@ impl Clock {
         self.stood += measured;
     }
 
+    /// Returns for how long the monotonic clock stood still, all in all.
+    pub(crate) const fn stood(&self) -> Duration {
+        Duration::from_nanos(self.stood)
+    }
+
     /// Moves the wall clock; the monotonic one cannot jump.
     pub(crate) fn jump(&mut self, by: i64) {
         self.wall_ahead = self.wall_ahead.saturating_add(by);

@@ -15,7 +15,7 @@ use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw, mix};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
-use crate::context::Action;
+use crate::context::{Action, Demand};
 use crate::foreign::Foreign;
 use crate::letters::Letter;
 use crate::node::{Machine, Session};
@@ -48,7 +48,7 @@ pub struct World<'c, C, A = Client> {
     /// Used by each call of an application; empty between them.
     pub(crate) actions: Vec<Action>,
     /// What applications want from their engines as soon as the engine at work has been heard out.
-    pub(crate) pending: VecDeque<(usize, Action)>,
+    pub(crate) pending: VecDeque<(usize, Demand)>,
     pub(crate) letters: Vec<Option<Letter>>,
     pub(crate) store: Store,
     pub(crate) cells: Vec<CellId>,
