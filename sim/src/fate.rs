@@ -156,7 +156,7 @@ impl Faults {
 }
 
 /// Tells whether this is a write under a tag.
-fn is_guarded(op: &Op) -> bool {
+pub(crate) fn is_guarded(op: &Op) -> bool {
     matches!(op, Op::Write(op) if matches!(op.guard, Guard::Match(_)))
 }
 

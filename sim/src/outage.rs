@@ -1,13 +1,13 @@
-//! The store is down: nobody is served until it is back.
+//! The store is down: nobody is served, or nobody served well, until it is back.
 
 use core::time::Duration;
 
-use tenure_core::{FaultKind, Op};
+use tenure_core::{FaultKind, Op, Reply, WriteReply};
 
 use crate::clock::Moment;
 use crate::fate::{self, Fate, Service};
 
-/// A time in which the store serves nobody.
+/// A time in which the store is no use to anybody.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outage {
     pub(crate) until: Moment,
@@ -17,6 +17,8 @@ pub(crate) struct Outage {
 /// What becomes of requests while the store is down.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Mode {
+    /// Writes are rejected although their guards hold: a proxy that rewrites tags, say. Everything else goes well.
+    Contradicts,
     /// They never arrive.
     Deaf,
     /// They fail at once.
@@ -28,9 +30,9 @@ pub(crate) enum Mode {
 impl Outage {
     /// Changes the fate of a request that is sent while the store is down.
     pub(crate) fn befall(self, op: &Op, fate: &mut Fate) {
-        fate.again = None;
-        fate.answers_second = false;
         match self.mode {
+            Mode::Contradicts if !fate::is_guarded(op) => return,
+            Mode::Contradicts => fate.service = Service::Instead(Reply::Write(WriteReply::Rejected)),
             Mode::Deaf => fate.arrives = None,
             Mode::Fails => {
                 let soon = Duration::from_millis(1);
@@ -39,5 +41,8 @@ impl Outage {
             }
             Mode::Mute => fate.returns = None,
         }
+        // No copy may be applied of what is answered with a certain no.
+        fate.again = None;
+        fate.answers_second = false;
     }
 }

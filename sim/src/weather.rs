@@ -114,7 +114,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Takes the store away from everybody for a while.
     fn go_down(&mut self) -> Result<(), Violation> {
         let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * 2);
-        let mode = self.choices.one_of(&[Mode::Fails, Mode::Deaf, Mode::Mute]);
+        let mode = self.choices.one_of(&[Mode::Fails, Mode::Deaf, Mode::Mute, Mode::Contradicts]);
         self.outage = Some(Outage { until: self.at.after(span), mode });
         self.emit(None, &Step::Outage(span))
     }

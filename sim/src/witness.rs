@@ -54,6 +54,8 @@ witnesses! {
     FencedByExpiry = "fenced-by-expiry",
     /// A session ended because its lease was removed, or something else stood in its place.
     FencedByLoss = "fenced-by-loss",
+    /// A session ended because a store that is fit contradicted itself about guards that held.
+    FencedByUnfit = "fenced-by-unfit",
     /// A claim was refused because a live node of another implementation holds the cell.
     ForeignHeld = "foreign-held",
     /// The cell of a dead node of another implementation was taken.

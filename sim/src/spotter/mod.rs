@@ -143,7 +143,9 @@ impl Spotter {
             Notice::Fenced(cause) => match cause {
                 FenceCause::Credentials => self.note(Witness::FencedByCredentials),
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),
-                FenceCause::Internal | FenceCause::StoreUnfit => {}
+                FenceCause::Internal => {}
+                FenceCause::StoreUnfit if view.scenario.flaw.is_some() => {}
+                FenceCause::StoreUnfit => self.note(Witness::FencedByUnfit),
                 FenceCause::LeaseFenced | FenceCause::LeaseRemoved | FenceCause::LeaseReplaced => {
                     let is_twin = |other: &&Session| {
                         other.is_running() && Some(other.id()) == view.session().map(Session::id)
