@@ -27,6 +27,11 @@ pub(crate) enum Mode {
     Mute,
 }
 
+impl Mode {
+    /// Every mode; that of contradiction comes last.
+    pub(crate) const ALL: &'static [Self] = &[Self::Fails, Self::Deaf, Self::Mute, Self::Contradicts];
+}
+
 impl Outage {
     /// Changes the fate of a request that is sent while the store is down.
     pub(crate) fn befall(self, op: &Op, fate: &mut Fate) {

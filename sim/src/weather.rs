@@ -114,7 +114,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Takes the store away from everybody for a while.
     fn go_down(&mut self) -> Result<(), Violation> {
         let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * 2);
-        let mode = self.choices.one_of(&[Mode::Fails, Mode::Deaf, Mode::Mute, Mode::Contradicts]);
+        // To whoever looks for a flaw, a 412 out of the blue would hide it.
+        let modes = if self.scenario.flaw.is_some() { &Mode::ALL[..3] } else { Mode::ALL };
+        let mode = self.choices.one_of(modes);
         self.outage = Some(Outage { until: self.at.after(span), mode });
         self.emit(None, &Step::Outage(span))
     }
