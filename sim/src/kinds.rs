@@ -34,13 +34,16 @@ macro_rules! kinds {
 kinds! {
     ACKNOWLEDGED = Acknowledged,
     ASKED = Asked,
+    CLONED = Cloned,
     CRASHED = Crashed,
     DONE = Done,
     HANDLED = Handled,
     HEALED = Healed,
     JUMPED = Jumped,
+    MEDDLED = Meddled,
     NOTED = Noted,
     NOTICED = Noticed,
+    OUTAGE = Outage,
     PAUSED = Paused,
     REMOVED = Removed,
     RESTORED = Restored,
@@ -48,6 +51,7 @@ kinds! {
     SENT = Sent,
     SERVED = Served,
     STARTED = Started,
+    SUSPENDED = Suspended,
     TOLD = Told,
 }
 

@@ -22,6 +22,9 @@ pub enum Step<'w> {
     Told(&'w Event),
     /// The application is about to ask this.
     Asked(Ticket, &'w Call),
+    /// The process is a clone, just made, of that of another session: it has the same memory and the same id, and
+    /// whatever a check knows about the one is so of the other.
+    Cloned(usize),
     /// The process died.
     Crashed,
     /// The engine answered a call.
@@ -48,10 +51,14 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// Somebody outside the protocol did this to an object.
+    Meddled(Deed, &'w str),
     /// The application wrote this into the trace.
     Noted(&'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
+    /// The store is down for so long.
+    Outage(Duration),
     /// The process stands still for so long.
     Paused(Duration),
     /// Somebody removed this object behind the protocol's back.
@@ -70,9 +77,52 @@ pub enum Step<'w> {
         reply: &'w Reply,
         /// Whether the sender has been told an answer already.
         is_late: bool,
+        /// Whether this is a copy of a request that has arrived before.
+        is_again: bool,
+        /// How long ago the request was sent.
+        age: Duration,
     },
     /// A process started.
     Started,
+    /// The machine on which the process runs is suspended for so long.
+    Suspended(Duration),
+}
+
+/// What somebody outside the protocol does to an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Deed {
+    /// It is turned into garbage.
+    Corrupted,
+    /// A cell is freed, its holder's lease having been judged and fenced.
+    Evicted,
+    /// A cell is freed, whoever holds it.
+    EvictedByForce,
+    /// A node of another implementation claims a free cell.
+    ForeignClaimed,
+    /// A node of another implementation gives a cell back.
+    ForeignReleased,
+    /// A node of another implementation renews its lease.
+    ForeignRenewed,
+    /// A node of another implementation takes a cell whose holder seems dead to it.
+    ForeignTook,
+    /// A corrupt record is replaced by a released one of the last epoch known.
+    Mended,
+}
+
+impl Deed {
+    /// Returns the words for a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Corrupted => "corrupts",
+            Self::Evicted => "frees",
+            Self::EvictedByForce => "frees by force",
+            Self::ForeignClaimed => "foreign claims",
+            Self::ForeignReleased => "foreign releases",
+            Self::ForeignRenewed => "foreign renews",
+            Self::ForeignTook => "foreign takes over",
+            Self::Mended => "mends",
+        }
+    }
 }
 
 /// A world at one moment, as nobody inside can see it: what a [`Check`](crate::Check) looks at.

@@ -19,10 +19,15 @@ pub struct Writes {
 
 impl Check for Writes {
     fn kinds(&self) -> Kinds {
-        Kinds::SENT
+        Kinds::CLONED.and(Kinds::SENT)
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        if let (Step::Cloned(of), Some(actor)) = (view.step, view.actor) {
+            self.created.resize(self.created.len().max(actor + 1), None);
+            self.created[actor] = self.created[*of].clone();
+            return Ok(());
+        }
         let (Step::Sent(op), Some(session), Some(actor)) = (view.step, view.session(), view.actor) else {
             return Ok(());
         };
