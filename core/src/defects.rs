@@ -40,6 +40,8 @@ defects! {
     ClaimSameEpoch = "record: at most one claim succeeds per epoch",
     /// A 409 counts as a lost race.
     ConflictIsLost = "store: a conflict was not applied, and is read and resent",
+    /// Fresh bits are left unused, so that two clones of a session write the same bytes.
+    CloneUnstirred = "lease: fresh bits set the writes of clones apart",
     /// A claim skips an epoch.
     EpochSkips = "cell: a claim takes the next epoch",
     /// A tombstone is written anew, without the fields of the lease that it replaces.
@@ -95,6 +97,8 @@ defects! {
     PlaceholderIsTombstone = "death: a placeholder is judged before it is fenced",
     /// A placeholder says a ttl shorter than any holder's.
     PlaceholderTtl = "death: a placeholder lives for the largest ttl",
+    /// A store is joined although its tags are weak, which match nothing.
+    ProbeTakesWeak = "lease: a join probes the store, and refuses one that is unfit",
     /// A lease found removed is created again by its holder.
     RecreateLease = "lease: a session never re-creates its lease",
     /// A refused attempt settles the earlier ones.

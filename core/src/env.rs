@@ -70,6 +70,9 @@ impl Env {
 
     /// Takes fresh bits, which set the next write apart from that of a clone of this session.
     pub(crate) fn stir(&mut self, bits: u64) {
+        if self.has(Defect::CloneUnstirred) {
+            return;
+        }
         // Half of them: the numbers then last for billions of writes.
         self.skip = (bits >> 32) as u32;
     }

@@ -11,7 +11,7 @@ use tenure_core::{Instant, Key, Op};
 use crate::app::App;
 use crate::choices::{Choices, Draw};
 use crate::clock::{Moment, WALL_AT_START};
-use crate::faults::{self, Fate};
+use crate::fate::{self, Fate};
 use crate::world::World;
 
 impl<C: Choices, A: App> World<'_, C, A> {
@@ -156,7 +156,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Returns when the sender of a request that is sent now stops waiting.
     pub(crate) fn gives_up(&self, session: usize, op: &Op) -> Moment {
         let machine = &self.machines[self.sessions[session].machine];
-        let until: Instant = machine.now(self.at).mono.after(faults::timeout(op));
+        let until: Instant = machine.now(self.at).mono.after(fate::timeout(op));
         machine.clock.when(until)
     }
 }

@@ -12,7 +12,10 @@ usage: cargo sim [--seeds N] [--start SEED]     run N worlds (default 10000) and
        cargo sim --teeth [--seeds N]            demand that every planted defect is caught
 options:
        --defect NAME     plant this defect in every node
-       --family NAME     only worlds of this family: common, edge, late, silent, leases-removed, records-removed
+       --family NAME     only worlds of this family: common, edge, late, silent, leases-removed, operated, foreign,
+                         unfit;
+                         with an assumption broken: drifting, misstamped, forced, cloned,
+                         takers, records-removed
        --threads N       how many worlds run at once (default: one for each core)";
 
 /// What is asked for.

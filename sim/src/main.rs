@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use tenure_core::Defect;
-use tenure_sim::{Found, Plan, Trace, Witness};
+use tenure_sim::{Found, Plan, Prng, Promise, Trace, Witness};
 
 use crate::args::{Args, Task, USAGE};
 
@@ -37,6 +37,13 @@ fn main() -> ExitCode {
 }
 
 fn run_one(plan: Plan, seed: u64, is_traced: bool) -> bool {
+    let scenario = plan.scenario(&mut Prng::new(seed));
+    let promises: Vec<&str> = scenario.promises().map(Promise::as_str).collect();
+    println!(
+        "seed {seed:#x}: a world of family {}, held to {}",
+        scenario.family.as_str(),
+        promises.join(" ")
+    );
     match plan.run(seed, if is_traced { Trace::full() } else { Trace::silent() }) {
         Ok(report) => {
             report.lines.iter().for_each(|line| println!("{line}"));

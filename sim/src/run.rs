@@ -12,10 +12,11 @@ use std::thread;
 use tenure_core::Defect;
 
 use crate::checks::Violation;
-use crate::choices::Prng;
+use crate::choices::{Choices, Prng};
 use crate::clock::Moment;
+use crate::family::Family;
 use crate::report::{Failure, Report};
-use crate::scenario::{Family, Scenario};
+use crate::scenario::Scenario;
 use crate::trace::Trace;
 use crate::world::World;
 
@@ -38,6 +39,15 @@ pub struct Found {
 }
 
 impl Plan {
+    /// Draws the scenario of a world.
+    pub fn scenario(&self, choices: &mut impl Choices) -> Scenario {
+        let scenario = match self.family {
+            Some(family) => Scenario::of(family, choices),
+            None => Scenario::wild(choices),
+        };
+        scenario.with_defect(self.defect)
+    }
+
     /// Runs the world of one seed. A panic in it is a violation like any other.
     ///
     /// # Errors
@@ -45,11 +55,8 @@ impl Plan {
     pub fn run(&self, seed: u64, trace: Trace) -> Result<Report, Box<Failure>> {
         caught(|| {
             let mut choices = Prng::new(seed);
-            let scenario = match self.family {
-                Some(family) => Scenario::of(family, &mut choices),
-                None => Scenario::swarm(&mut choices),
-            };
-            World::new(scenario.with_defect(self.defect), &mut choices).with_trace(trace).run()
+            let scenario = self.scenario(&mut choices);
+            World::new(scenario, &mut choices).with_trace(trace).run()
         })
     }
 

@@ -1,7 +1,8 @@
 //! The engine's own bookkeeping: indices are true, what waits is woken, nothing is kept for nobody.
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Asks each engine, after every event, whether its books are in order.
 ///

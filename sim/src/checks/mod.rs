@@ -6,10 +6,12 @@ mod answers;
 mod belief;
 mod books;
 mod fence;
+mod fitness;
 mod linear;
 mod record;
 mod requests;
 mod session;
+mod twins;
 mod watches;
 mod writes;
 
@@ -17,17 +19,21 @@ pub use answers::Answers;
 pub use belief::Belief;
 pub use books::Books;
 pub use fence::Fence;
+pub use fitness::Fitness;
 pub use linear::Linear;
 pub use record::Record;
 pub use requests::Requests;
 pub use session::Sessions;
+pub use twins::Twins;
 pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
 
-use crate::scenario::{Family, Scenario};
-use crate::view::{Kinds, View};
+use crate::family::Promise;
+use crate::kinds::Kinds;
+use crate::scenario::Scenario;
+use crate::view::View;
 
 /// Something that must be true of every world.
 ///
@@ -49,7 +55,7 @@ pub trait Check: fmt::Debug {
 /// Something is not as it must be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// The check that found it.
+    /// The check that found it, by the name of its promise ([`Promise::as_str`](crate::Promise::as_str)).
     pub check: &'static str,
     /// What it found.
     pub why: String,
@@ -70,36 +76,31 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// Returns the checks that a world of this scenario must pass.
+/// Returns the checks that a world of this scenario must pass: those of every promise it is held to. That of
+/// liveness is part of the world's own end.
 pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
-    named(scenario).into_iter().map(|(_, check)| check).collect()
+    scenario.promises().filter_map(check).collect()
 }
 
-/// Returns the same without the one whose violations have this name: to see what it catches that no other does.
-pub fn standard_but(name: &str, scenario: &Scenario) -> Vec<Box<dyn Check>> {
-    named(scenario).into_iter().filter(|(own, _)| *own != name).map(|(_, check)| check).collect()
+/// Returns the same without the one of this promise: to see what it catches that no other does.
+pub fn standard_but(promise: Promise, scenario: &Scenario) -> Vec<Box<dyn Check>> {
+    scenario.promises().filter(|other| *other != promise).filter_map(check).collect()
 }
 
-/// Returns the names that the violations of the standard checks have.
-pub fn names() -> Vec<&'static str> {
-    named(&Scenario::calm()).into_iter().map(|(name, _)| name).collect()
-}
-
-fn named(scenario: &Scenario) -> Vec<(&'static str, Box<dyn Check>)> {
-    let mut checks: Vec<(&'static str, Box<dyn Check>)> = vec![
-        ("G1", Box::new(Record)),
-        ("G3", Box::new(Fence)),
-        ("G5", Box::<Writes>::default()),
-        ("session", Box::<Sessions>::default()),
-        ("answers", Box::<Answers>::default()),
-        ("books", Box::new(Books)),
-        ("requests", Box::<Requests>::default()),
-        ("linear", Box::<Linear>::default()),
-        ("watches", Box::<Watches>::default()),
-    ];
-    // Where owner records are removed by force, a second owner may begin again at epoch 1.
-    if scenario.family != Family::RecordsRemoved {
-        checks.push(("G2", Box::new(Belief)));
+fn check(promise: Promise) -> Option<Box<dyn Check>> {
+    match promise {
+        Promise::Answers => Some(Box::<Answers>::default()),
+        Promise::Belief => Some(Box::new(Belief)),
+        Promise::Books => Some(Box::new(Books)),
+        Promise::Fence => Some(Box::new(Fence)),
+        Promise::Fitness => Some(Box::new(Fitness)),
+        Promise::History => Some(Box::<Linear>::default()),
+        Promise::Liveness => None,
+        Promise::Twins => Some(Box::<Twins>::default()),
+        Promise::Watches => Some(Box::<Watches>::default()),
+        Promise::Record => Some(Box::new(Record)),
+        Promise::Requests => Some(Box::<Requests>::default()),
+        Promise::Sessions => Some(Box::<Sessions>::default()),
+        Promise::Writes => Some(Box::<Writes>::default()),
     }
-    checks
 }

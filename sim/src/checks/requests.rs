@@ -12,9 +12,10 @@ use std::sync::Arc;
 use tenure_core::{Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
 use crate::trace::Request;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Counts the requests of each session, by the key that they are for.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ struct Bucket {
 
 impl Check for Requests {
     fn kinds(&self) -> Kinds {
-        Kinds::ASKED.and(Kinds::NOTICED).and(Kinds::SENT).and(Kinds::TOLD)
+        Kinds::ASKED.and(Kinds::CLONED).and(Kinds::NOTICED).and(Kinds::SENT).and(Kinds::TOLD)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -50,6 +51,10 @@ impl Check for Requests {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
         if self.memories.len() <= actor {
             self.memories.resize(actor + 1, Memory::default());
+        }
+        if let Step::Cloned(of) = view.step {
+            self.memories[actor] = self.memories[*of].clone();
+            return Ok(());
         }
         let memory = &mut self.memories[actor];
         match view.step {

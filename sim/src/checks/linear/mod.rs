@@ -6,125 +6,112 @@
 //! an application acts only on what it was told, and then a claim, a release or an offer that nobody was told of makes
 //! nothing legal that would not be legal without it: any later claim may skip its epoch.
 
+mod log;
 mod model;
 mod search;
 #[cfg(test)]
 mod tests;
 
-use tenure_core::{Call, CellId, Event, Notice, Outcome, Tenure, Ticket};
+use tenure_core::{Call, CellId, Event, Notice, Tenure};
 
-use self::model::{Act, Lock};
-use self::search::{Mark, search};
+use self::log::Log;
 use super::{Check, Violation};
-use crate::scenario::Family;
-use crate::view::{Kinds, Step, View};
+use crate::family::Family;
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
-/// Demands that what the applications were told has an order in which one lock could have told it.
+/// Demands that what the applications were told has an order in which one lock could have told it, and that they
+/// acknowledge work only on the word of a `verify`.
 #[derive(Debug, Default)]
 pub struct Linear {
     logs: Vec<Log>,
 }
 
-/// What was asked and told about one cell since the last moment at which nothing was open.
-#[derive(Debug)]
-struct Log {
-    cell: usize,
-    /// Whose log it is, where sessions have nothing to do with each other.
-    of: Option<usize>,
-    acts: Vec<Act>,
-    marks: Vec<Mark>,
-    open: Vec<Open>,
-    /// The tenures that applications have, as far as they were told.
-    held: Vec<(usize, u64)>,
-    /// The epochs at which others offered the cell, where sessions have nothing to do with each other.
-    offered: Vec<u64>,
-    /// What the lock may be before the first mark.
-    starts: Vec<Lock>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    actor: usize,
-    ticket: Ticket,
-    act: usize,
-    /// Whether the caller has stopped listening: the engine may give what it claims to the next one.
-    is_cancelled: bool,
-}
-
 impl Check for Linear {
     fn kinds(&self) -> Kinds {
-        let calls = Kinds::ASKED.and(Kinds::DONE).and(Kinds::TOLD);
-        calls.and(Kinds::CRASHED).and(Kinds::FINISHED).and(Kinds::NOTICED)
+        Kinds::ACKNOWLEDGED
+            .and(Kinds::ASKED)
+            .and(Kinds::CLONED)
+            .and(Kinds::CRASHED)
+            .and(Kinds::DONE)
+            .and(Kinds::FINISHED)
+            .and(Kinds::NOTICED)
+            .and(Kinds::TOLD)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        if matches!(view.step, Step::Finished) {
-            return self.each(Log::judge).map_err(|why| Violation::new("linear", why));
-        }
-        let Some(actor) = view.actor else { return Ok(()) };
+        let result = match (view.step, view.actor) {
+            (Step::Finished, _) => self.each(Log::judge),
+            (_, Some(session)) => self.look(view, session),
+            (_, None) => Ok(()),
+        };
+        result.map_err(|why| Violation::new("history", why))
+    }
+}
+
+impl Linear {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
+    fn look(&mut self, view: &View<'_>, session: usize) -> Result<(), String> {
         match view.step {
+            Step::Acknowledged(ticket, tenure) => match self.log(view, session, &tenure.cell) {
+                Some(log) => log.acknowledged(session, *ticket, tenure.epoch.get()),
+                None => Ok(()),
+            },
             Step::Asked(ticket, call) => {
-                if let Some(cell) = cell_of(call)
-                    && let Some(log) = self.log(view, actor, cell)
-                {
-                    log.asked(actor, *ticket, call);
+                if let Some(log) = cell_of(call).and_then(|cell| self.log(view, session, cell)) {
+                    log.asked((session, node(view, session)), *ticket, call);
                 }
                 if let Call::Transfer { tenure, to } = call
                     && let Some(to) = view.sessions.iter().position(|session| session.id() == to)
-                    && let Some(log) = self.log(view, to, &tenure.cell).filter(|log| log.of.is_some())
+                    && let Some(log) = self.log(view, to, &tenure.cell)
                 {
-                    log.offered.push(tenure.epoch.get() + 1);
+                    log.offered(tenure.epoch.get() + 1);
                 }
                 Ok(())
             }
+            Step::Cloned(of) => self.each(|log| {
+                log.cloned(*of, session);
+                Ok(())
+            }),
             Step::Crashed => self.each(|log| {
-                for open in log.open.extract_if(.., |open| open.actor == actor).collect::<Vec<_>>() {
-                    log.leave_out(open.act);
-                }
+                log.crashed(session);
                 log.settle()
             }),
-            Step::Done { ticket, call, outcome, .. } => match cell_of(call) {
-                Some(cell) => match self.log(view, actor, cell) {
+            Step::Done { ticket, call, outcome, .. } => {
+                match cell_of(call).and_then(|cell| self.log(view, session, cell)) {
                     Some(log) => {
-                        log.done(view, actor, *ticket, call, outcome);
+                        log.done(view, session, *ticket, call, outcome);
                         log.settle()
                     }
                     None => Ok(()),
-                },
-                None => Ok(()),
-            },
+                }
+            }
             Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
-                match self.log(view, actor, &tenure.cell) {
+                match self.log(view, session, &tenure.cell) {
                     Some(log) => {
-                        log.ended(actor, |epoch| epoch == tenure.epoch.get());
+                        log.ended(session, |epoch| epoch == tenure.epoch.get());
                         log.settle()
                     }
                     None => Ok(()),
                 }
             }
             Step::Noticed(Notice::Fenced(_)) => self.each(|log| {
-                log.ended(actor, |_| true);
+                log.ended(session, |_| true);
                 log.settle()
             }),
-            Step::Told(Event::Cancel(ticket)) => {
-                let open = self.logs.iter_mut().flat_map(|log| &mut log.open);
-                open.filter(|open| (open.actor, open.ticket) == (actor, *ticket))
-                    .for_each(|open| open.is_cancelled = true);
+            Step::Told(Event::Cancel(ticket)) => self.each(|log| {
+                log.cancelled(session, *ticket);
                 Ok(())
-            }
+            }),
             _ => Ok(()),
         }
-        .map_err(|why| Violation::new("linear", why))
     }
-}
 
-impl Linear {
-    fn log(&mut self, view: &View<'_>, actor: usize, cell: &CellId) -> Option<&mut Log> {
+    fn log(&mut self, view: &View<'_>, session: usize, cell: &CellId) -> Option<&mut Log> {
         let cell = view.cells.iter().position(|known| known == cell)?;
         // Where records are put back by force, epochs begin again, but not for a session that has seen them.
-        let of = (view.scenario.family == Family::RecordsRemoved).then_some(actor);
-        let place = self.logs.iter().position(|log| log.cell == cell && log.of == of);
+        let of = (view.scenario.family == Family::RecordsRemoved).then(|| node(view, session));
+        let place = self.logs.iter().position(|log| log.is_of(cell, of));
         let place = place.unwrap_or_else(|| {
             self.logs.push(Log::new(cell, of));
             self.logs.len() - 1
@@ -137,117 +124,10 @@ impl Linear {
     }
 }
 
-impl Log {
-    fn new(cell: usize, of: Option<usize>) -> Self {
-        Self {
-            cell,
-            of,
-            acts: Vec::new(),
-            marks: Vec::new(),
-            open: Vec::new(),
-            held: Vec::new(),
-            offered: Vec::new(),
-            starts: vec![Lock::default()],
-        }
-    }
-
-    fn asked(&mut self, actor: usize, ticket: Ticket, call: &Call) {
-        let is_claim = matches!(call, Call::Claim { .. });
-        // What an earlier caller no longer listens for began when that one called.
-        if let Some(place) = self.open.iter().position(|open| open.actor == actor && open.is_cancelled) {
-            if is_claim {
-                self.open[place] = Open { ticket, is_cancelled: false, ..self.open[place] };
-                return;
-            }
-            self.open.swap_remove(place);
-        }
-        // What it came to is known once it is answered.
-        let act = self.begin(Act::Claim(actor, None));
-        self.open.push(Open { actor, ticket, act, is_cancelled: false });
-    }
-
-    fn done(&mut self, view: &View<'_>, actor: usize, ticket: Ticket, call: &Call, outcome: &Outcome) {
-        let Some(place) = self.open.iter().position(|open| (open.actor, open.ticket) == (actor, ticket))
-        else {
-            return;
-        };
-        let Open { act, .. } = self.open.swap_remove(place);
-        let told = match (call, outcome) {
-            (Call::Claim { .. }, Outcome::Claimed(Ok(tenure))) => {
-                let epoch = tenure.epoch.get();
-                self.held.retain(|held| held.0 != actor);
-                self.held.push((actor, epoch));
-                if self.offered.contains(&epoch) {
-                    // Whoever made the offer had its epoch from a record that was put back.
-                    self.forget();
-                    let act = self.begin(Act::Claim(actor, Some(epoch)));
-                    return self.marks.push(Mark::Return(act));
-                }
-                Act::Claim(actor, Some(epoch))
-            }
-            (Call::Release(tenure), Outcome::Released(Ok(()))) => Act::Release(actor, tenure.epoch.get()),
-            (Call::Transfer { tenure, to }, Outcome::Transferred(Ok(_))) => {
-                let to = view.sessions.iter().position(|session| session.id() == to);
-                Act::Transfer(actor, tenure.epoch.get(), to.unwrap_or(usize::MAX))
-            }
-            (Call::Verify(tenure), Outcome::Verified(Ok(()))) => Act::Verify(actor, tenure.epoch.get()),
-            _ => return self.leave_out(act),
-        };
-        self.acts[act] = told;
-        self.marks.push(Mark::Return(act));
-    }
-
-    /// The application was told that tenures of its are over.
-    fn ended(&mut self, actor: usize, is_it: impl Fn(u64) -> bool) {
-        let Some(place) = self.held.iter().position(|held| held.0 == actor && is_it(held.1)) else { return };
-        let (_, epoch) = self.held.swap_remove(place);
-        let act = self.begin(Act::End(actor, epoch));
-        self.marks.push(Mark::Return(act));
-    }
-
-    fn begin(&mut self, act: Act) -> usize {
-        self.acts.push(act);
-        self.marks.push(Mark::Call(self.acts.len() - 1));
-        self.acts.len() - 1
-    }
-
-    /// Judges what is complete and forgets it, if nothing is open: whatever comes later comes after it.
-    fn settle(&mut self) -> Result<(), String> {
-        if self.open.iter().any(|open| !open.is_cancelled) { Ok(()) } else { self.judge() }
-    }
-
-    /// Begins anew: what the lock was before says nothing about what it is now.
-    fn forget(&mut self) {
-        let (cell, of) = (self.cell, self.of);
-        let kept = core::mem::replace(self, Self::new(cell, of));
-        (self.held, self.offered, self.open) = (kept.held, kept.offered, kept.open);
-        for place in 0..self.open.len() {
-            self.open[place].act = self.begin(Act::Claim(self.open[place].actor, None));
-        }
-    }
-
-    fn leave_out(&mut self, act: usize) {
-        self.marks.retain(|mark| *mark != Mark::Call(act));
-    }
-
-    fn judge(&mut self) -> Result<(), String> {
-        for open in core::mem::take(&mut self.open) {
-            self.leave_out(open.act);
-            if open.is_cancelled {
-                self.open.push(open);
-            }
-        }
-        self.starts = search(&self.acts, &self.marks, &self.starts).map_err(|act| {
-            let told: Vec<&Act> = self.acts.iter().filter(|act| act.epoch().is_some()).collect();
-            format!("no order explains {:?} of cell {} after {told:?}", self.acts[act], self.cell + 1)
-        })?;
-        self.acts.clear();
-        self.marks.clear();
-        for place in 0..self.open.len() {
-            self.open[place].act = self.begin(Act::Claim(self.open[place].actor, None));
-        }
-        Ok(())
-    }
+/// Returns the node that a session is: clones are one, since what one of them was told the other may have brought about.
+fn node(view: &View<'_>, session: usize) -> usize {
+    let id = view.sessions[session].id();
+    view.sessions.iter().position(|other| other.id() == id).unwrap_or(session)
 }
 
 /// Returns the cell whose lock a call is about.

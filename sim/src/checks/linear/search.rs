@@ -20,27 +20,33 @@ pub(super) enum Mark {
 }
 
 /// A state that the lock may be in, and the open acts that have taken effect in it, as bits.
-type World = (Lock, u64);
+type World = (Lock, u128);
+
+/// Why there is no order, as far as can be told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unexplained {
+    /// No order explains the answer to this act.
+    Act(usize),
+    /// So much is open at once that looking for an order would take too long.
+    TooMuch,
+}
 
 /// Goes through a history; returns the states that the lock may be in at its end if it is in one of `starts` before.
 ///
 /// # Errors
-/// Returns the act whose answer no order explains.
-///
-/// # Panics
-/// If more than 64 acts are open at once.
-pub(super) fn search(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Result<Vec<Lock>, usize> {
+/// Says what no order explains.
+pub(super) fn search(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Result<Vec<Lock>, Unexplained> {
     let mut open = Open::default();
     let mut worlds: Vec<World> = starts.iter().map(|lock| (*lock, 0)).collect();
     let matters = matters(acts, marks);
     for mark in marks {
         match *mark {
-            Mark::Call(act) if matters[act] => open.begin(act),
+            Mark::Call(act) if matters[act] => open.begin(act)?,
             Mark::Call(_) => {}
             Mark::Return(act) => {
-                worlds = answered(acts, &open, open.place(act), worlds);
+                worlds = answered(acts, &open, open.place(act), worlds)?;
                 if worlds.is_empty() {
-                    return Err(act);
+                    return Err(Unexplained::Act(act));
                 }
                 open.end(act);
             }
@@ -77,9 +83,9 @@ fn guesses(acts: &[Act]) -> Vec<u64> {
 }
 
 /// Returns what may be once the act in this place has been answered: it has taken effect, after some of the others.
-fn answered(acts: &[Act], open: &Open, place: usize, worlds: Vec<World>) -> Vec<World> {
-    let mut seen: BTreeSet<World> = worlds.iter().copied().collect();
-    let mut todo = worlds;
+fn answered(acts: &[Act], open: &Open, place: usize, worlds: Vec<World>) -> Result<Vec<World>, Unexplained> {
+    let mut todo: Vec<World> = worlds.into_iter().map(|world| with_idle(acts, open, world)).collect();
+    let mut seen: BTreeSet<World> = todo.iter().copied().collect();
     let mut found = Vec::new();
     while let Some((lock, done)) = todo.pop() {
         if done >> place & 1 == 1 {
@@ -91,16 +97,29 @@ fn answered(acts: &[Act], open: &Open, place: usize, worlds: Vec<World>) -> Vec<
                 continue;
             }
             for next in effects(acts, act, lock) {
-                let world = (next, done | 1 << other);
+                let world = with_idle(acts, open, (next, done | 1 << other));
                 if seen.insert(world) {
                     todo.push(world);
                 }
             }
         }
+        if seen.len() > WORLDS_MAX {
+            return Err(Unexplained::TooMuch);
+        }
     }
     found.sort_unstable();
     found.dedup();
-    found
+    Ok(found)
+}
+
+/// Lets every open act take effect that has none now: nothing is gained by waiting, however many there are.
+fn with_idle(acts: &[Act], open: &Open, (lock, mut done): World) -> World {
+    for (place, act) in open.acts() {
+        if lock.after(acts[act]) == Some(lock) {
+            done |= 1 << place;
+        }
+    }
+    (lock, done)
 }
 
 /// Returns what an act may make of the lock.
@@ -121,14 +140,13 @@ fn effects(acts: &[Act], act: usize, lock: Lock) -> impl Iterator<Item = Lock> {
 struct Open(Vec<Option<usize>>);
 
 impl Open {
-    fn begin(&mut self, act: usize) {
-        match self.0.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(act),
-            None => {
-                assert!(self.0.len() < 64, "more acts are open than a world has sessions");
-                self.0.push(Some(act));
-            }
+    fn begin(&mut self, act: usize) -> Result<(), Unexplained> {
+        match self.0.iter().position(|place| place.is_none()) {
+            Some(place) => self.0[place] = Some(act),
+            None if self.0.len() < OPEN_MAX => self.0.push(Some(act)),
+            None => return Err(Unexplained::TooMuch),
         }
+        Ok(())
     }
 
     fn end(&mut self, act: usize) {
@@ -144,3 +162,9 @@ impl Open {
         self.0.iter().enumerate().filter_map(|(place, act)| Some((place, (*act)?)))
     }
 }
+
+/// How many acts may be open at once: one for each bit of a [`World`].
+const OPEN_MAX: usize = u128::BITS as usize;
+
+/// How many states are looked at for one answer.
+const WORLDS_MAX: usize = 1 << 16;
