@@ -4,12 +4,13 @@
 //! application's calls. It follows from the protocol: a claim that waits looks at the record once in each poll
 //! interval, and judges its holder; a renewal comes three times in a ttl, which is no more often; what fails is tried
 //! again after a delay that doubles, so that it costs a bounded number of requests before it is as rare as a poll; and
-//! a call costs a read, a judgement, a write and what settles it, and up to sixteen lost races.
+//! a call costs a read, a judgement, a write and what settles it, and up to sixteen lost races. Only a renewal that
+//! fails is tried again sooner and sooner: after an eighth of what is left of the authority each time.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use tenure_core::{Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
+use tenure_core::{Config, Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
 
 use super::{Check, Violation};
 use crate::kinds::Kinds;
@@ -93,7 +94,7 @@ impl Memory {
         let now = view.now(session).mono;
         let config = &view.scenario.config;
         match op {
-            Op::Read(op) => self.pay(&op.key, now, config.poll),
+            Op::Read(op) => self.pay(&op.key, now, config.poll, burst(session, config, &op.key)),
             Op::Write(op) => {
                 // A renewal leaves room for one more attempt before authority ends, however little rest that allows.
                 let is_urgent = op.key == *session.lease_key()
@@ -109,13 +110,13 @@ impl Memory {
                     return Err("a second write to a record while the first is in flight");
                 }
                 self.open.push(op.clone());
-                self.pay(&op.key, now, config.poll)
+                self.pay(&op.key, now, config.poll, burst(session, config, &op.key))
             }
             Op::List(_) | Op::Remove(_) => Ok(()),
         }
     }
 
-    fn pay(&mut self, key: &Key, now: Instant, poll: Duration) -> Result<(), &'static str> {
+    fn pay(&mut self, key: &Key, now: Instant, poll: Duration, burst: u64) -> Result<(), &'static str> {
         let bucket = match self.buckets.iter_mut().position(|bucket| bucket.key == *key) {
             Some(place) => &mut self.buckets[place],
             None => {
@@ -126,8 +127,23 @@ impl Memory {
         let gone = now.since(bucket.at).as_nanos() * u128::from(PER_POLL * REQUEST) / poll.as_nanos().max(1);
         bucket.level = bucket.level.saturating_sub(u64::try_from(gone).unwrap_or(u64::MAX)) + REQUEST;
         bucket.at = now;
-        if bucket.level > BURST * REQUEST { Err("more requests than its budget allows") } else { Ok(()) }
+        if bucket.level > burst * REQUEST { Err("more requests than its budget allows") } else { Ok(()) }
     }
+}
+
+/// Returns how many requests for a key may come at once.
+fn burst(session: &Session, config: &Config, key: &Key) -> u64 {
+    if key == session.lease_key() { BURST + 2 * last_tries(config.ttl) } else { BURST }
+}
+
+/// Returns how often a renewal may fail before authority ends. Each try is a write or a read, or both if the write is
+/// rejected.
+fn last_tries(ttl: Duration) -> u64 {
+    let pauses = core::iter::successors(Some(ttl), |left| {
+        let pause = (*left / 8).max(BREATH);
+        left.checked_sub(pause)
+    });
+    pauses.count() as u64
 }
 
 /// One request, in the units of a bucket's level.
@@ -141,6 +157,9 @@ const PER_CALL: u64 = 6;
 
 /// How many requests for one key may come at once.
 const BURST: u64 = 16;
+
+/// The shortest pause before a renewal is tried again.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// How long a throttled key rests.
 const REST: Duration = Duration::from_secs(1);

@@ -4,6 +4,7 @@ use tenure_core::{Call, Outcome, Ticket};
 
 use super::model::{Act, Lock, Node};
 use super::search::{Mark, Unexplained, search};
+use crate::family::Promise;
 use crate::view::View;
 
 /// What was asked and told about one cell since the last moment at which nothing was open.
@@ -110,7 +111,10 @@ impl Log {
             (Call::Release(tenure), Outcome::Released(Ok(()))) => Act::Release(node, tenure.epoch.get()),
             (Call::Transfer { tenure, to }, Outcome::Transferred(Ok(_))) => {
                 let to = view.sessions.iter().position(|session| session.id() == to);
-                Act::Transfer(node, tenure.epoch.get(), to.unwrap_or(usize::MAX))
+                let (epoch, to) = (tenure.epoch.get(), to.unwrap_or(usize::MAX));
+                // Where holders are overtaken while they believe in themselves, the receiver may have been the one.
+                let is_told_apart = view.scenario.family.keeps(Promise::Belief);
+                if is_told_apart { Act::Transfer(node, epoch, to) } else { Act::Given(node, epoch, to) }
             }
             (Call::Verify(tenure), Outcome::Verified(Ok(()))) => {
                 self.verified.push((session, ticket, tenure.epoch.get()));

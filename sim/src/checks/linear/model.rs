@@ -8,6 +8,9 @@ pub(super) type Node = usize;
 pub(super) enum Act {
     /// The node was granted the cell at this epoch. Nothing if nobody was told: it may have been granted any.
     Claim(Node, Option<u64>),
+    /// The node, which had the cell at this epoch, was told that the other one has it at the next: the offer was
+    /// accepted, or that node took the cell over by itself, which looks the same from outside.
+    Given(Node, u64, Node),
     /// The node was told that its tenure of this epoch is over.
     End(Node, u64),
     /// The node gave up its tenure of this epoch.
@@ -43,6 +46,7 @@ impl Act {
         match self {
             Self::Claim(node, _)
             | Self::End(node, _)
+            | Self::Given(node, ..)
             | Self::Release(node, _)
             | Self::Transfer(node, ..)
             | Self::Verify(node, _) => node,
@@ -54,6 +58,7 @@ impl Act {
         match self {
             Self::Claim(_, epoch) => epoch,
             Self::End(_, epoch)
+            | Self::Given(_, epoch, _)
             | Self::Release(_, epoch)
             | Self::Transfer(_, epoch, _)
             | Self::Verify(_, epoch) => Some(epoch),
@@ -79,7 +84,8 @@ impl Lock {
                 let is_legal = epoch == highest && phase.is_of(node);
                 is_legal.then_some(Self { epoch, phase: Phase::Free(node) })
             }
-            Act::Transfer(node, epoch, to) => {
+            Act::Given(_, epoch, to) if highest == epoch + 1 && phase.concerns(to) => Some(self),
+            Act::Given(node, epoch, to) | Act::Transfer(node, epoch, to) => {
                 let is_legal = epoch == highest && phase.is_of(node);
                 is_legal.then_some(Self { epoch: epoch + 1, phase: Phase::Offered(to) })
             }
@@ -92,5 +98,10 @@ impl Phase {
     /// Tells whether the highest epoch was granted to this node.
     fn is_of(self, node: Node) -> bool {
         matches!(self, Self::Free(own) | Self::Held(own) if own == node)
+    }
+
+    /// Tells whether the highest epoch was granted or offered to this node.
+    fn concerns(self, node: Node) -> bool {
+        self == Self::Offered(node) || self.is_of(node)
     }
 }

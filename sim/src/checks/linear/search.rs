@@ -62,7 +62,7 @@ pub(super) fn search(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Result<Ve
 /// without it.
 fn matters(acts: &[Act], marks: &[Mark]) -> Vec<bool> {
     let mut matters: Vec<bool> =
-        acts.iter().map(|act| matches!(act, Act::Claim(..) | Act::Transfer(..))).collect();
+        acts.iter().map(|act| matches!(act, Act::Claim(..) | Act::Given(..) | Act::Transfer(..))).collect();
     for mark in marks {
         match mark {
             Mark::Call(_) => {}
@@ -126,9 +126,12 @@ fn with_idle(acts: &[Act], open: &Open, (lock, mut done): World) -> World {
 fn effects(acts: &[Act], act: usize, lock: Lock) -> impl Iterator<Item = Lock> {
     let (known, guesses) = match acts[act] {
         Act::Claim(_, None) => (None, guesses(acts)),
-        Act::Claim(..) | Act::End(..) | Act::Release(..) | Act::Transfer(..) | Act::Verify(..) => {
-            (lock.after(acts[act]), Vec::new())
-        }
+        Act::Claim(..)
+        | Act::End(..)
+        | Act::Given(..)
+        | Act::Release(..)
+        | Act::Transfer(..)
+        | Act::Verify(..) => (lock.after(acts[act]), Vec::new()),
     };
     let node = acts[act].node();
     let guessed = guesses.into_iter().filter_map(move |epoch| lock.after(Act::Claim(node, Some(epoch))));
