@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// A small generator (splitmix64) that jitters delays. Nothing secret depends on it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Rng(u64);
 
 impl Rng {

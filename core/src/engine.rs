@@ -22,7 +22,7 @@ use crate::watch::Watches;
 ///
 /// A value without I/O, clock or randomness: the driver brings events and the time, and executes commands.
 /// Cloning it forks the session, which only a simulator should do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Engine {
     env: Env,
     lease: Lease,
@@ -35,7 +35,7 @@ pub struct Engine {
 }
 
 /// A graceful end under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Leaving {
     callers: Vec<Ticket>,
     /// Cells held when it began and not given back yet.
