@@ -76,6 +76,15 @@ impl Engine {
         self.env.stir(bits);
     }
 
+    /// Stops jittering: from now on each delay is the middle of its range.
+    ///
+    /// For exhaustive search, where chance must not make equal situations differ. A fleet of steady nodes would
+    /// renew in step.
+    #[cfg(feature = "defects")]
+    pub fn steady(&mut self) {
+        self.env.rng.steady();
+    }
+
     /// Advances time to `now`, then applies one event. Total: late, repeated and unknown events are no-ops.
     pub fn handle(&mut self, now: Now, event: Event) {
         // Time never goes back, whatever the driver says.
