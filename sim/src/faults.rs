@@ -194,7 +194,7 @@ fn refused(op: &Op) -> Reply {
     }
 }
 
-fn throttled(op: &Op, after: Option<Duration>) -> Reply {
+pub(crate) fn throttled(op: &Op, after: Option<Duration>) -> Reply {
     match op {
         Op::List(_) => Reply::List(ListReply::Throttled { after }),
         Op::Read(_) => Reply::Read(ReadReply::Throttled { after }),
@@ -203,7 +203,7 @@ fn throttled(op: &Op, after: Option<Duration>) -> Reply {
     }
 }
 
-fn fault(kind: FaultKind) -> Fault {
+pub(crate) fn fault(kind: FaultKind) -> Fault {
     thread_local! {
         // The detail is for people; one shared empty text keeps faults free of allocation.
         static NO_DETAIL: std::sync::Arc<str> = "".into();

@@ -4,6 +4,7 @@
 //! session with an engine of its own and an application on top.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
@@ -15,7 +16,8 @@ use crate::queue::Occasion;
 #[derive(Debug)]
 pub struct Session {
     pub(crate) machine: usize,
-    pub(crate) engine: Engine,
+    /// Shared by the forks of a small world until one of them goes its own way.
+    pub(crate) engine: Rc<Engine>,
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
@@ -24,6 +26,31 @@ pub struct Session {
 }
 
 impl Session {
+    /// Builds a session with an application that does nothing.
+    pub(crate) fn new(machine: usize, engine: Engine) -> Self {
+        let lease_key = Key::lease(engine.node());
+        Self {
+            machine,
+            engine: Rc::new(engine),
+            lease_key,
+            renews_since: None,
+            client: Client::new(0),
+            is_running: true,
+        }
+    }
+
+    /// Copies the session, but for its application, so that two worlds can go on from here.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            machine: self.machine,
+            engine: self.engine.clone(),
+            lease_key: self.lease_key.clone(),
+            renews_since: self.renews_since,
+            client: Client::new(0),
+            is_running: self.is_running,
+        }
+    }
+
     /// Returns the number of the machine it runs on.
     pub const fn machine(&self) -> usize {
         self.machine
@@ -40,7 +67,7 @@ impl Session {
     }
 
     /// Returns the engine; that of a process that has died stands as it was.
-    pub const fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 

@@ -3,6 +3,7 @@
 //! It decides what one request does at the moment it is served. What happens to the request on its way
 //! belongs to [`Faults`](crate::Faults).
 
+use core::hash::{Hash, Hasher};
 use core::ops::Bound;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,14 +18,14 @@ use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
 
 /// A store with every version it ever held.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,
     stamping: Stamping,
 }
 
 /// How a store stamps its answers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Stamping {
     /// Stamps are cut down to a multiple of this; zero for fine ones.
     pub unit: Duration,
@@ -137,7 +138,7 @@ impl Store {
             .map(|(key, _)| key.as_ref())
     }
 
-    fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
+    pub(crate) fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
         let Some(version) = self.version(op.key.as_str()) else { return ReadReply::Missing };
         let Some(body) = &version.body else { return ReadReply::Missing };
         let stamps = Stamps {
@@ -189,7 +190,7 @@ impl Store {
         RemoveReply::Removed
     }
 
-    fn list(&self, op: &ListOp, visit: Visit) -> ListReply {
+    pub(crate) fn list(&self, op: &ListOp, visit: Visit) -> ListReply {
         // A continuation is the last key of the page before it.
         let from = match &op.after {
             Some(after) => Bound::Excluded(after.as_ref()),
@@ -219,7 +220,7 @@ impl Store {
         self.objects.get(key)?.last()
     }
 
-    fn date(&self, visit: Visit) -> Option<StoreTime> {
+    pub(crate) fn date(&self, visit: Visit) -> Option<StoreTime> {
         self.stamping.has_date.then(|| self.stamp(visit.at, visit.date_ahead))
     }
 
@@ -235,6 +236,14 @@ impl Version {
     /// Returns the tag of this version: equal for equal bytes.
     pub const fn etag(&self) -> &ETag {
         &self.etag
+    }
+}
+
+/// The tag stands for the bytes, as it does everywhere in this store.
+impl Hash for Version {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { at, by, body, owner: _, etag, modified } = self;
+        (at, by, body.is_some(), etag, modified).hash(state);
     }
 }
 

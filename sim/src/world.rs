@@ -5,8 +5,9 @@
 //! may break, and a calm, in which everything wanted must come about within a bound.
 
 use core::time::Duration;
+use std::rc::Rc;
 
-use tenure_core::{Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Ticket};
+use tenure_core::{Call, CellId, Command, Engine, Event, Notice, Op, Outcome, SessionId, Ticket};
 
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
@@ -206,15 +207,7 @@ impl<'c, C: Choices> World<'c, C> {
         let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
             .expect("the configuration was checked when the world began");
         let client = Client::new(self.cells.len());
-        let lease_key = Key::lease(engine.node());
-        self.sessions.push(Session {
-            machine,
-            engine,
-            lease_key,
-            renews_since: None,
-            client,
-            is_running: true,
-        });
+        self.sessions.push(Session { client, ..Session::new(machine, engine) });
         self.machines[machine].session = Some(number);
         self.emit(Some(number), &Step::Started)?;
         self.tick(number)
@@ -292,9 +285,9 @@ impl<'c, C: Choices> World<'c, C> {
         let machine = self.sessions[session].machine;
         let now = self.machines[machine].now(self.at);
         let authority = self.sessions[session].engine.authority();
-        self.sessions[session].engine.handle(now, event);
+        Rc::make_mut(&mut self.sessions[session].engine).handle(now, event);
         let until = loop {
-            match self.sessions[session].engine.poll() {
+            match Rc::make_mut(&mut self.sessions[session].engine).poll() {
                 Command::Done(ticket, outcome) => self.done(session, ticket, &outcome)?,
                 Command::Idle { until } => break until,
                 Command::List(op) => self.send(session, Op::List(op))?,

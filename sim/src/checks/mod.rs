@@ -56,6 +56,46 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
+/// The checks that every world within the bounds of all guarantees must pass, as one value: it can be copied
+/// and hashed, so that what the checks remember is part of a small world's state.
+#[derive(Clone, Debug, Hash)]
+pub struct Standard {
+    answers: Answers,
+    belief: Belief,
+    fence: Fence,
+    history: History,
+    record: Record,
+    sessions: Sessions,
+    writes: Writes,
+}
+
+impl Default for Standard {
+    fn default() -> Self {
+        Self {
+            answers: Answers::default(),
+            belief: Belief,
+            fence: Fence,
+            history: History::default(),
+            record: Record,
+            sessions: Sessions::default(),
+            writes: Writes::default(),
+        }
+    }
+}
+
+impl Check for Standard {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let Self { answers, belief, fence, history, record, sessions, writes } = self;
+        record.observe(view)?;
+        fence.observe(view)?;
+        writes.observe(view)?;
+        sessions.observe(view)?;
+        answers.observe(view)?;
+        belief.observe(view)?;
+        history.observe(view)
+    }
+}
+
 /// Returns the checks that a world of this scenario must pass.
 pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
     let mut checks: Vec<Box<dyn Check>> = vec![

@@ -1,0 +1,305 @@
+//! Small worlds on a coarse clock, in which what happens next is one explicit choice.
+//!
+//! A [`SmallWorld`] runs the same engines over the same [`Store`] under the same [checks](crate::checks) as a
+//! [`World`](crate::World), but there is no latency and no rate: time advances in ticks, and between two ticks
+//! everything that can happen can happen in every order. At each step there is a list of moves, and
+//! [`Choices`] picks one. What must have happened before time may tick on is only this: whatever is in flight
+//! has arrived, and an engine that is due has been woken. An exception costs a fault, and of faults there are few.
+//!
+//! So the world is finite, and [`Search`] explores all of it, breadth first: no schedule within the [`Scope`]
+//! is left out, and what is found is found on a shortest path.
+
+mod app;
+mod flight;
+mod moves;
+mod print;
+mod scope;
+mod search;
+
+pub use scope::{Mishap, Scope, Wish};
+pub use search::{Counterexample, Search, Summary};
+
+use core::time::Duration;
+use std::rc::Rc;
+
+use tenure_core::{Call, CellId, Command, Engine, Event, Notice, Op, Outcome, SessionId, Ticket};
+
+use crate::checks::{Check, Standard, Violation};
+use crate::choices::{Choices, Draw};
+use crate::clock::{Clock, Moment};
+use crate::faults;
+use crate::node::{Machine, Session};
+use crate::scenario::Scenario;
+use crate::store::Store;
+use crate::trace::Trace;
+use crate::view::{Step, View};
+
+use app::App;
+use flight::Flight;
+use moves::Move;
+use print::print;
+
+/// One situation of a small world. Copies share what has not changed between them.
+#[derive(Debug)]
+pub struct SmallWorld {
+    setting: Rc<Setting>,
+    tick: u32,
+    sessions: Vec<Session>,
+    apps: Vec<App>,
+    /// The prints of the engines, each taken after its last event.
+    engine_prints: Vec<u128>,
+    /// In the order of [`Flight::rank`].
+    flights: Vec<Flight>,
+    store: Rc<Store>,
+    store_print: u128,
+    checks: Rc<Standard>,
+    faults_left: u8,
+    /// How often each wish of the scope may still be asked, in its order.
+    asks_left: Vec<u8>,
+    trace: Option<Trace>,
+}
+
+/// What stays the same in all situations that follow from one beginning.
+#[derive(Debug)]
+struct Setting {
+    scope: Scope,
+    scenario: Scenario,
+    machines: Vec<Machine>,
+    cells: Vec<CellId>,
+    /// What was chosen for this beginning.
+    variant: u128,
+}
+
+impl SmallWorld {
+    /// Builds the world at its beginning: every node has joined, and the first holds every cell. Where in its
+    /// second the store's clock begins, and how the clocks of the machines run, is left to choice.
+    ///
+    /// # Panics
+    /// If the scope's configuration breaks one of the protocol's inequalities, or a planted defect breaks
+    /// something before anything has gone wrong.
+    pub fn new(scope: &Scope, choices: &mut impl Choices) -> Self {
+        scope.config.check().expect("a scope's configuration is legal");
+        let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);
+        let phase = scope.tick * choices.number(phases as usize) as u32;
+        let mut machines = Vec::new();
+        let mut rates = Vec::new();
+        for number in 0..scope.nodes {
+            let ppm = i64::from(scope.drift_ppm());
+            let rate = if ppm == 0 { 0 } else { choices.one_of(&[-ppm, ppm]) };
+            machines.push(Machine::new(format!("n{}", number + 1), Clock::new(FIRST, rate, 0)));
+            rates.push(rate);
+        }
+        let scenario = scope.scenario(phase);
+        let setting = Setting {
+            scope: scope.clone(),
+            cells: (1..=scope.cells).map(|n| CellId::new(&format!("c{n}")).expect("legal")).collect(),
+            variant: print(&(phase, rates)),
+            machines,
+            scenario,
+        };
+        let mut world = Self {
+            tick: 0,
+            sessions: Vec::new(),
+            apps: Vec::new(),
+            engine_prints: Vec::new(),
+            flights: Vec::new(),
+            store: Rc::new(Store::new(setting.scenario.stamping)),
+            store_print: 0,
+            checks: Rc::default(),
+            faults_left: scope.faults,
+            asks_left: scope.asks.iter().map(|ask| ask.1).collect(),
+            trace: None,
+            setting: Rc::new(setting),
+        };
+        world.set_up(choices).expect("nothing has gone wrong yet");
+        world
+    }
+
+    /// Keeps a line for each thing that happens from now on.
+    #[must_use]
+    pub fn with_trace(self) -> Self {
+        Self { trace: Some(Trace::full()), ..self }
+    }
+
+    /// Makes one move, whichever is chosen. Returns false when there is none: the world has come to its end.
+    ///
+    /// # Errors
+    /// Says which check was violated.
+    pub fn step(&mut self, choices: &mut impl Choices) -> Result<bool, Violation> {
+        let moves = self.moves();
+        if moves.is_empty() {
+            return Ok(false);
+        }
+        let next = choices.one_of(&moves);
+        self.perform(next, choices)?;
+        Ok(true)
+    }
+
+    /// Returns the 128 bits that stand for this situation.
+    ///
+    /// Left out is what cannot matter any more: the trace, and what every situation of one search shares.
+    pub fn print(&self) -> u128 {
+        let flights: u128 = self.flights.iter().fold(0, |all, flight| print(&(all, flight.print())));
+        let running = self.sessions.iter().fold(0_u64, |all, one| all << 1 | u64::from(one.is_running));
+        print(&(
+            (self.setting.variant, self.tick, self.faults_left, &self.asks_left),
+            (&self.engine_prints, running, &self.apps),
+            (flights, self.store_print, &*self.checks),
+        ))
+    }
+
+    /// Returns the time.
+    pub fn at(&self) -> Moment {
+        Moment::START.after(self.setting.scope.tick * self.tick)
+    }
+
+    /// Copies the situation, so that two worlds can go on from here.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
+            setting: self.setting.clone(),
+            tick: self.tick,
+            sessions: self.sessions.iter().map(Session::fork).collect(),
+            apps: self.apps.clone(),
+            engine_prints: self.engine_prints.clone(),
+            flights: self.flights.clone(),
+            store: self.store.clone(),
+            store_print: self.store_print,
+            checks: self.checks.clone(),
+            faults_left: self.faults_left,
+            asks_left: self.asks_left.clone(),
+            trace: self.trace.clone(),
+        }
+    }
+
+    /// Lets every node join and the first claim every cell, with nothing going wrong.
+    fn set_up(&mut self, choices: &mut impl Choices) -> Result<(), Violation> {
+        for number in 0..self.setting.scope.nodes {
+            let mut config = self.setting.scope.config.clone();
+            config.name.clone_from(&self.setting.machines[number].name);
+            let id = number as u64 + 1;
+            let mut engine = Engine::new(config, SessionId::new(id), id).expect("checked");
+            engine.steady();
+            self.sessions.push(Session::new(number, engine));
+            self.apps.push(App::new(self.setting.scope.cells));
+            self.engine_prints.push(0);
+            self.emit(Some(number), &Step::Started)?;
+            self.call(number, Call::Join, None)?;
+            self.calm_down(choices)?;
+        }
+        for cell in 0..self.setting.scope.cells {
+            let claim = Call::Claim { cell: self.setting.cells[cell].clone(), wait: Duration::ZERO };
+            self.call(0, claim, Some(cell))?;
+            self.calm_down(choices)?;
+        }
+        Ok(())
+    }
+
+    /// Lets everything in flight arrive.
+    fn calm_down(&mut self, choices: &mut impl Choices) -> Result<(), Violation> {
+        while !self.flights.is_empty() {
+            let next = if self.flights[0].reply.is_none() { Move::Serve(0) } else { Move::Deliver(0) };
+            self.perform(next, choices)?;
+        }
+        Ok(())
+    }
+
+    /// Asks an engine for something on the application's behalf.
+    fn call(&mut self, session: usize, call: Call, cell: Option<usize>) -> Result<(), Violation> {
+        let at = self.at();
+        let ticket = self.apps[session].begin(call.clone(), cell, at);
+        self.emit(Some(session), &Step::Asked(ticket, &call))?;
+        self.handle(session, Event::Call(ticket, call))
+    }
+
+    /// Gives the engine an event and does everything it then wants done.
+    fn handle(&mut self, session: usize, event: Event) -> Result<(), Violation> {
+        self.emit(Some(session), &Step::Told(&event))?;
+        let is_wake = matches!(event, Event::Wake);
+        let now = self.setting.machines[session].now(self.at());
+        let authority = self.sessions[session].engine.authority();
+        Rc::make_mut(&mut self.sessions[session].engine).handle(now, event);
+        let until = loop {
+            match Rc::make_mut(&mut self.sessions[session].engine).poll() {
+                Command::Done(ticket, outcome) => self.done(session, ticket, &outcome)?,
+                Command::Idle { until } => break until,
+                Command::List(op) => self.send(session, Op::List(op))?,
+                Command::Notify(notice) => self.noticed(session, &notice)?,
+                Command::Read(op) => self.send(session, Op::Read(op))?,
+                Command::Remove(op) => self.send(session, Op::Remove(op))?,
+                Command::Write(op) => self.send(session, Op::Write(op))?,
+            }
+        };
+        self.apps[session].due = until.map(|deadline| deadline.at);
+        if is_wake && self.apps[session].due.is_some_and(|due| due <= now.mono) {
+            return Err(Violation::new("liveness", "an engine that was woken is still due"));
+        }
+        self.engine_prints[session] = print(&*self.sessions[session].engine);
+        self.emit(Some(session), &Step::Handled { now, authority })
+    }
+
+    fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
+        let Some(open) = self.apps[session].end(ticket) else {
+            return Err(Violation::new("answers", format_args!("{ticket} was answered but is not open")));
+        };
+        let step = Step::Done { ticket, call: &open.call, asked: open.asked, outcome };
+        self.emit(Some(session), &step)?;
+        let Some(tenure) = self.apps[session].on_done(&open, outcome) else { return Ok(()) };
+        let now = self.setting.machines[session].now(self.at());
+        if self.sessions[session].engine.tenure(&tenure.cell, now).as_ref() == Some(&tenure) {
+            self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
+        }
+        Ok(())
+    }
+
+    fn noticed(&mut self, session: usize, notice: &Notice) -> Result<(), Violation> {
+        self.apps[session].on_notice(notice);
+        self.emit(Some(session), &Step::Noticed(notice))
+    }
+
+    fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
+        self.emit(Some(session), &Step::Sent(&op))?;
+        let clock = &self.setting.machines[session].clock;
+        let until = clock.when(clock.now(self.at()).mono.after(faults::timeout(&op)));
+        self.board(Flight::new(session, op, until));
+        Ok(())
+    }
+
+    fn board(&mut self, flight: Flight) {
+        let place = self.flights.partition_point(|other| other.rank() <= flight.rank());
+        self.flights.insert(place, flight);
+    }
+
+    /// Tells everybody who watches about a step.
+    fn emit(&mut self, actor: Option<usize>, step: &Step<'_>) -> Result<(), Violation> {
+        let view = View {
+            at: self.at(),
+            step,
+            actor,
+            sessions: &self.sessions,
+            store: &self.store,
+            cells: &self.setting.cells,
+            scenario: &self.setting.scenario,
+            machines: &self.setting.machines,
+        };
+        if let Some(trace) = &mut self.trace {
+            trace.record(&view);
+        }
+        Rc::make_mut(&mut self.checks).observe(&view)
+    }
+
+    /// Writes down what is no step of its own.
+    fn note(&mut self, session: Option<usize>, what: impl FnOnce(&Self) -> String) {
+        if self.trace.is_none() {
+            return;
+        }
+        let who = session.map_or_else(String::new, |session| format!("n{}.{} ", session + 1, session + 1));
+        let line = format!("t={} {who}{}", self.at(), what(self));
+        if let Some(trace) = &mut self.trace {
+            trace.note(line);
+        }
+    }
+}
+
+/// What the monotonic clocks read when the world begins: not so little that a time before it cannot be named.
+const FIRST: Duration = Duration::from_secs(1000);

@@ -1,0 +1,194 @@
+//! How large a small world is: its clock, its nodes, what may go wrong how often, and what may be asked.
+
+use core::time::Duration;
+
+use tenure_core::{Config, Defect, StoreClock};
+
+use crate::choices::Tape;
+use crate::scenario::{Family, Scenario};
+use crate::store::Stamping;
+
+/// The bounds within which a small world is explored: all of it is.
+///
+/// Times are multiples of a tick, in which a ttl is a few, so that one tick less in a rule of the protocol breaks it.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// How many nodes there are. They have joined when the world begins, and the first holds every cell.
+    pub nodes: usize,
+    /// How many cells there are.
+    pub cells: usize,
+    /// How long a tick is. All that happens between two ticks happens at one moment, in every order.
+    pub tick: Duration,
+    /// How many ticks the world lasts.
+    pub horizon: u32,
+    /// How many things go wrong at most.
+    pub faults: u8,
+    /// What may go wrong.
+    pub mishaps: Vec<Mishap>,
+    /// What the applications ask for, and how often all of them together at most.
+    pub asks: Vec<(Wish, u8)>,
+    /// Whether each monotonic clock runs as slow or as fast as the configuration allows, rather than true.
+    pub drifts: bool,
+    /// Whether the stamps of leases disagree by as much as the configuration allows, in every way.
+    pub disagrees: bool,
+    /// What every node is configured with, but for its name.
+    pub config: Config,
+    /// How the store stamps its answers. Its phase is not fixed: the world begins at each tick of a unit.
+    pub stamping: Stamping,
+}
+
+/// Something that goes wrong, at the price of one fault.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Mishap {
+    /// A request or an answer goes astray: it arrives when it likes, long after its sender gave up, or never.
+    Astray,
+    /// A write meets a concurrent operation (409).
+    Conflict,
+    /// A process dies with its requests in flight, which may arrive or not.
+    Crash,
+    /// A read is evaluated when it arrives, and its answer dated when that arrives, whenever it likes.
+    DatedLate,
+    /// The store fails after it has applied a write.
+    FailsAfter,
+    /// The store fails before it has evaluated a request.
+    FailsBefore,
+    /// Somebody removes a lease behind the protocol's back.
+    LeaseRemoved,
+    /// A write certainly does not leave the machine.
+    NotApplied,
+    /// A process stands still for as long as it likes.
+    Pause,
+    /// The store asks to slow down.
+    Throttled,
+    /// A write arrives a second time, whenever it likes.
+    Twice,
+}
+
+impl Mishap {
+    /// Everything that can go wrong, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::Astray,
+        Self::Conflict,
+        Self::Crash,
+        Self::DatedLate,
+        Self::FailsAfter,
+        Self::FailsBefore,
+        Self::LeaseRemoved,
+        Self::NotApplied,
+        Self::Pause,
+        Self::Throttled,
+        Self::Twice,
+    ];
+}
+
+/// Something that an application may ask its node for.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Wish {
+    /// To have a cell, now or not.
+    Claim,
+    /// To have a cell, waiting one ttl for its owner.
+    ClaimWaiting,
+    /// To leave the fleet.
+    Leave,
+    /// To give a cell back.
+    Release,
+    /// To hand a cell to another node.
+    Transfer,
+    /// To have a tenure confirmed by the store.
+    Verify,
+}
+
+impl Scope {
+    /// Two nodes over a store with one fine clock, true clocks everywhere: a ttl of four ticks, no margin anywhere.
+    pub fn fine() -> Self {
+        let tick = Duration::from_millis(100);
+        let ttl = tick * 4;
+        let config = Config {
+            drift_permille: 0,
+            margin_hold: Duration::ZERO,
+            clock: StoreClock::FINE,
+            attempt_timeout: tick * 2 / 5,
+            poll: tick,
+            patience: tick * 2,
+            ..Config::new("n").with_ttl(ttl)
+        };
+        Self {
+            nodes: 2,
+            cells: 1,
+            tick,
+            horizon: 6,
+            faults: 1,
+            mishaps: vec![Mishap::Astray, Mishap::Pause],
+            asks: vec![(Wish::Claim, 1)],
+            drifts: false,
+            disagrees: false,
+            stamping: Stamping { unit: Duration::ZERO, ..Stamping::HTTP },
+            config,
+        }
+    }
+
+    /// Two nodes over a store that stamps in whole seconds: a ttl of six ticks, a unit of two, a margin of one.
+    pub fn http() -> Self {
+        let fine = Self::fine();
+        let tick = Duration::from_millis(500);
+        let config = Config {
+            drift_permille: 0,
+            margin_hold: Duration::ZERO,
+            clock: StoreClock { margin: Duration::ZERO, ..StoreClock::HTTP },
+            attempt_timeout: tick * 2 / 5,
+            poll: tick,
+            patience: tick * 2,
+            ..Config::new("n").with_ttl(tick * 6)
+        };
+        Self { tick, horizon: 9, stamping: Stamping::HTTP, config, ..fine }
+    }
+
+    /// Lets monotonic clocks be off by a tick in a ttl, and holders stop that much earlier.
+    #[must_use]
+    pub fn with_drift(mut self) -> Self {
+        let permille = 1000 * self.tick.as_millis() / self.config.ttl.as_millis();
+        self.config.drift_permille = permille as u32;
+        self.config.margin_hold = self.config.ttl * self.config.drift_permille / 1000;
+        self.drifts = true;
+        self
+    }
+
+    /// Lets any two stamps of the store disagree by one tick, and takers wait that much longer.
+    #[must_use]
+    pub fn with_disagreement(mut self) -> Self {
+        self.config.clock.margin = self.tick;
+        self.disagrees = true;
+        self
+    }
+
+    /// Plants a deliberate bug in every node.
+    #[must_use]
+    pub fn with_defect(mut self, defect: Option<Defect>) -> Self {
+        self.config.defect = defect;
+        self
+    }
+
+    /// Returns the scenario that checks are shown: one without faults drawn by rate.
+    pub(super) fn scenario(&self, phase: Duration) -> Scenario {
+        let calm = Scenario::of(Family::Edge, &mut Tape::new(&[]));
+        Scenario {
+            machines: self.nodes,
+            cells: self.cells,
+            share_name: false,
+            config: self.config.clone(),
+            stamping: Stamping { phase, ..self.stamping },
+            disagreement: self.disagreement(),
+            drift_ppm: self.drift_ppm(),
+            wall_off: Duration::ZERO,
+            ..calm
+        }
+    }
+
+    pub(super) fn drift_ppm(&self) -> u32 {
+        if self.drifts { self.config.drift_permille * 1000 } else { 0 }
+    }
+
+    pub(super) fn disagreement(&self) -> Duration {
+        if self.disagrees { self.config.clock.margin } else { Duration::ZERO }
+    }
+}
