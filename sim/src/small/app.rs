@@ -12,6 +12,8 @@ pub(super) struct App {
     pub(super) open: Vec<Open>,
     tenures: Vec<Option<Tenure>>,
     tickets: u64,
+    /// The print of its engine, taken after the last event.
+    pub(super) engine_print: u128,
     /// When its engine is due, by the node's clock.
     pub(super) due: Option<Instant>,
     pub(super) is_paused: bool,
@@ -43,12 +45,13 @@ pub(super) struct Request {
 }
 
 impl App {
-    pub(super) fn new(cells: usize) -> Self {
+    pub(super) fn new(cells: usize, engine_print: u128) -> Self {
         Self {
             phase: Phase::Joining,
             open: Vec::new(),
             tenures: vec![None; cells],
             tickets: 0,
+            engine_print,
             due: None,
             is_paused: false,
         }
@@ -69,7 +72,13 @@ impl App {
     }
 
     /// Puts a request into words.
-    pub(super) fn call(&self, request: &Request, cell: &CellId, to: &NodeId, wait: core::time::Duration) -> Call {
+    pub(super) fn call(
+        &self,
+        request: &Request,
+        cell: &CellId,
+        to: &NodeId,
+        wait: core::time::Duration,
+    ) -> Call {
         let tenure = || self.tenures[request.cell].clone().expect("what is asked of a cell held");
         match request.wish {
             Wish::Claim => Call::Claim { cell: cell.clone(), wait: core::time::Duration::ZERO },
@@ -83,7 +92,7 @@ impl App {
 
     /// Ends with the process.
     pub(super) fn crash(&mut self) {
-        *self = Self { phase: Phase::Over, ..Self::new(self.tenures.len()) };
+        *self = Self { phase: Phase::Over, ..Self::new(self.tenures.len(), self.engine_print) };
     }
 
     /// Takes the number of a new call.
@@ -122,7 +131,10 @@ impl App {
     pub(super) fn on_notice(&mut self, notice: &Notice) {
         match notice {
             Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. } => {
-                self.tenures.iter_mut().filter(|own| own.as_ref() == Some(tenure)).for_each(|own| *own = None);
+                self.tenures
+                    .iter_mut()
+                    .filter(|own| own.as_ref() == Some(tenure))
+                    .for_each(|own| *own = None);
             }
             Notice::Fenced(_) => {
                 self.tenures.iter_mut().for_each(|own| *own = None);

@@ -2,6 +2,8 @@
 
 use tenure_core::{Event, Op, ReadReply, Reply, StoreTime};
 
+use std::rc::Rc;
+
 use super::print::print;
 use crate::clock::Moment;
 
@@ -9,11 +11,11 @@ use crate::clock::Moment;
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
     pub(super) session: usize,
-    pub(super) op: Op,
+    pub(super) op: Rc<Op>,
     /// When its sender's time is up, if the sender still waits for an answer.
     pub(super) until: Option<Moment>,
     /// The answer, once it has been served.
-    pub(super) reply: Option<Reply>,
+    pub(super) reply: Option<Rc<Reply>>,
     /// Whether it may arrive later than it should, or never.
     pub(super) is_astray: bool,
     /// Whether the answer is dated when it arrives, not when it was given.
@@ -25,18 +27,28 @@ pub(super) struct Flight {
 impl Flight {
     pub(super) fn new(session: usize, op: Op, until: Moment) -> Self {
         let mark = print(&op);
-        Self { session, op, until: Some(until), reply: None, is_astray: false, is_dated_late: false, mark }
+        Self {
+            session,
+            op: Rc::new(op),
+            until: Some(until),
+            reply: None,
+            is_astray: false,
+            is_dated_late: false,
+            mark,
+        }
     }
 
     /// Puts the answer on its way.
     pub(super) fn answer(&mut self, reply: Reply) {
         self.mark = print(&(self.mark, &reply));
-        self.reply = Some(reply);
+        self.reply = Some(Rc::new(reply));
     }
 
     /// Dates the answer.
     pub(super) fn date(&mut self, date: Option<StoreTime>) {
-        if let Some(Reply::Read(ReadReply::Found { stamps, .. } | ReadReply::Unchanged(stamps))) = &mut self.reply {
+        if let Some(Reply::Read(ReadReply::Found { stamps, .. } | ReadReply::Unchanged(stamps))) =
+            self.reply.as_mut().map(Rc::make_mut)
+        {
             stamps.date = date;
         }
     }
@@ -46,19 +58,19 @@ impl Flight {
         Self { until: None, is_astray: true, ..self.clone() }
     }
 
-    pub(super) const fn is_write(&self) -> bool {
-        matches!(self.op, Op::Write(_) | Op::Remove(_))
+    pub(super) fn is_write(&self) -> bool {
+        matches!(*self.op, Op::Write(_) | Op::Remove(_))
     }
 
     /// Tells whether something may yet come of it.
-    pub(super) const fn matters(&self) -> bool {
+    pub(super) fn matters(&self) -> bool {
         self.until.is_some() || (self.is_write() && self.reply.is_none())
     }
 
     /// Returns what tells two requests in flight apart and stays the same from search to search: the list of
     /// flights is kept in this order, so that the order in which they were sent makes no difference.
     pub(super) fn rank(&self) -> (usize, u64, bool) {
-        let number = match &self.op {
+        let number = match &*self.op {
             Op::List(op) => op.id.get(),
             Op::Read(op) => op.id.get(),
             Op::Remove(op) => op.id.get(),
@@ -74,6 +86,6 @@ impl Flight {
 }
 
 /// Pairs an answer with its request, as the event that the engine is owed.
-pub(super) fn event(op: &Op, reply: Reply) -> Event {
-    crate::wire::answer(op, reply)
+pub(super) fn event(op: &Op, reply: &Reply) -> Event {
+    crate::wire::answer(op, reply.clone())
 }

@@ -10,8 +10,10 @@
 //! is left out, and what is found is found on a shortest path.
 
 mod app;
+mod drive;
 mod flight;
 mod moves;
+mod pool;
 mod print;
 mod scope;
 mod search;
@@ -22,12 +24,11 @@ pub use search::{Counterexample, Search, Summary};
 use core::time::Duration;
 use std::rc::Rc;
 
-use tenure_core::{Call, CellId, Command, Engine, Event, Notice, Op, Outcome, SessionId, Ticket};
+use tenure_core::{Call, CellId, Engine, SessionId};
 
 use crate::checks::{Check, Standard, Violation};
 use crate::choices::{Choices, Draw};
 use crate::clock::{Clock, Moment};
-use crate::faults;
 use crate::node::{Machine, Session};
 use crate::scenario::Scenario;
 use crate::store::Store;
@@ -37,6 +38,7 @@ use crate::view::{Step, View};
 use app::App;
 use flight::Flight;
 use moves::Move;
+use pool::Pool;
 use print::print;
 
 /// One situation of a small world. Copies share what has not changed between them.
@@ -45,18 +47,18 @@ pub struct SmallWorld {
     setting: Rc<Setting>,
     tick: u32,
     sessions: Vec<Session>,
-    apps: Vec<App>,
-    /// The prints of the engines, each taken after its last event.
-    engine_prints: Vec<u128>,
+    apps: Vec<Rc<App>>,
     /// In the order of [`Flight::rank`].
     flights: Vec<Flight>,
     store: Rc<Store>,
     store_print: u128,
     checks: Rc<Standard>,
+    checks_print: u128,
     faults_left: u8,
     /// How often each wish of the scope may still be asked, in its order.
-    asks_left: Vec<u8>,
-    trace: Option<Trace>,
+    asks_left: [u8; Wish::ALL.len()],
+    trace: Option<Box<Trace>>,
+    pool: Option<Rc<Pool>>,
 }
 
 /// What stays the same in all situations that follow from one beginning.
@@ -78,6 +80,15 @@ impl SmallWorld {
     /// If the scope's configuration breaks one of the protocol's inequalities, or a planted defect breaks
     /// something before anything has gone wrong.
     pub fn new(scope: &Scope, choices: &mut impl Choices) -> Self {
+        Self::build(scope, None, choices)
+    }
+
+    /// Builds the world at its beginning, to share its parts with other situations of the same search.
+    fn pooled(scope: &Scope, pool: Rc<Pool>, choices: &mut impl Choices) -> Self {
+        Self::build(scope, Some(pool), choices)
+    }
+
+    fn build(scope: &Scope, pool: Option<Rc<Pool>>, choices: &mut impl Choices) -> Self {
         scope.config.check().expect("a scope's configuration is legal");
         let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);
         let phase = scope.tick * choices.number(phases as usize) as u32;
@@ -101,14 +112,15 @@ impl SmallWorld {
             tick: 0,
             sessions: Vec::new(),
             apps: Vec::new(),
-            engine_prints: Vec::new(),
             flights: Vec::new(),
             store: Rc::new(Store::new(setting.scenario.stamping)),
             store_print: 0,
             checks: Rc::default(),
+            checks_print: 0,
             faults_left: scope.faults,
-            asks_left: scope.asks.iter().map(|ask| ask.1).collect(),
+            asks_left: scope.asks_each(),
             trace: None,
+            pool,
             setting: Rc::new(setting),
         };
         world.set_up(choices).expect("nothing has gone wrong yet");
@@ -118,7 +130,7 @@ impl SmallWorld {
     /// Keeps a line for each thing that happens from now on.
     #[must_use]
     pub fn with_trace(self) -> Self {
-        Self { trace: Some(Trace::full()), ..self }
+        Self { trace: Some(Box::new(Trace::full())), ..self }
     }
 
     /// Makes one move, whichever is chosen. Returns false when there is none: the world has come to its end.
@@ -130,9 +142,19 @@ impl SmallWorld {
         if moves.is_empty() {
             return Ok(false);
         }
-        let next = choices.one_of(&moves);
-        self.perform(next, choices)?;
+        self.step_among(&moves, choices)?;
         Ok(true)
+    }
+
+    /// Makes one of these moves, which must be all there are.
+    fn step_among(&mut self, moves: &[Move], choices: &mut impl Choices) -> Result<(), Violation> {
+        let next = choices.one_of(moves);
+        self.perform(next, choices)?;
+        self.checks_print = print(&*self.checks);
+        if let Some(pool) = &self.pool {
+            self.checks = pool.checks(self.checks_print, self.checks.clone());
+        }
+        Ok(())
     }
 
     /// Returns the 128 bits that stand for this situation.
@@ -142,9 +164,9 @@ impl SmallWorld {
         let flights: u128 = self.flights.iter().fold(0, |all, flight| print(&(all, flight.print())));
         let running = self.sessions.iter().fold(0_u64, |all, one| all << 1 | u64::from(one.is_running));
         print(&(
-            (self.setting.variant, self.tick, self.faults_left, &self.asks_left),
-            (&self.engine_prints, running, &self.apps),
-            (flights, self.store_print, &*self.checks),
+            (self.setting.variant, self.tick, self.faults_left, self.asks_left),
+            (running, &self.apps),
+            (flights, self.store_print, self.checks_print),
         ))
     }
 
@@ -161,14 +183,15 @@ impl SmallWorld {
             tick: self.tick,
             sessions: self.sessions.iter().map(Session::fork).collect(),
             apps: self.apps.clone(),
-            engine_prints: self.engine_prints.clone(),
             flights: self.flights.clone(),
             store: self.store.clone(),
             store_print: self.store_print,
             checks: self.checks.clone(),
+            checks_print: self.checks_print,
             faults_left: self.faults_left,
-            asks_left: self.asks_left.clone(),
+            asks_left: self.asks_left,
             trace: self.trace.clone(),
+            pool: self.pool.clone(),
         }
     }
 
@@ -180,9 +203,8 @@ impl SmallWorld {
             let id = number as u64 + 1;
             let mut engine = Engine::new(config, SessionId::new(id), id).expect("checked");
             engine.steady();
+            self.apps.push(Rc::new(App::new(self.setting.scope.cells, print(&engine))));
             self.sessions.push(Session::new(number, engine));
-            self.apps.push(App::new(self.setting.scope.cells));
-            self.engine_prints.push(0);
             self.emit(Some(number), &Step::Started)?;
             self.call(number, Call::Join, None)?;
             self.calm_down(choices)?;
@@ -202,72 +224,6 @@ impl SmallWorld {
             self.perform(next, choices)?;
         }
         Ok(())
-    }
-
-    /// Asks an engine for something on the application's behalf.
-    fn call(&mut self, session: usize, call: Call, cell: Option<usize>) -> Result<(), Violation> {
-        let at = self.at();
-        let ticket = self.apps[session].begin(call.clone(), cell, at);
-        self.emit(Some(session), &Step::Asked(ticket, &call))?;
-        self.handle(session, Event::Call(ticket, call))
-    }
-
-    /// Gives the engine an event and does everything it then wants done.
-    fn handle(&mut self, session: usize, event: Event) -> Result<(), Violation> {
-        self.emit(Some(session), &Step::Told(&event))?;
-        let is_wake = matches!(event, Event::Wake);
-        let now = self.setting.machines[session].now(self.at());
-        let authority = self.sessions[session].engine.authority();
-        Rc::make_mut(&mut self.sessions[session].engine).handle(now, event);
-        let until = loop {
-            match Rc::make_mut(&mut self.sessions[session].engine).poll() {
-                Command::Done(ticket, outcome) => self.done(session, ticket, &outcome)?,
-                Command::Idle { until } => break until,
-                Command::List(op) => self.send(session, Op::List(op))?,
-                Command::Notify(notice) => self.noticed(session, &notice)?,
-                Command::Read(op) => self.send(session, Op::Read(op))?,
-                Command::Remove(op) => self.send(session, Op::Remove(op))?,
-                Command::Write(op) => self.send(session, Op::Write(op))?,
-            }
-        };
-        self.apps[session].due = until.map(|deadline| deadline.at);
-        if is_wake && self.apps[session].due.is_some_and(|due| due <= now.mono) {
-            return Err(Violation::new("liveness", "an engine that was woken is still due"));
-        }
-        self.engine_prints[session] = print(&*self.sessions[session].engine);
-        self.emit(Some(session), &Step::Handled { now, authority })
-    }
-
-    fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
-        let Some(open) = self.apps[session].end(ticket) else {
-            return Err(Violation::new("answers", format_args!("{ticket} was answered but is not open")));
-        };
-        let step = Step::Done { ticket, call: &open.call, asked: open.asked, outcome };
-        self.emit(Some(session), &step)?;
-        let Some(tenure) = self.apps[session].on_done(&open, outcome) else { return Ok(()) };
-        let now = self.setting.machines[session].now(self.at());
-        if self.sessions[session].engine.tenure(&tenure.cell, now).as_ref() == Some(&tenure) {
-            self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
-        }
-        Ok(())
-    }
-
-    fn noticed(&mut self, session: usize, notice: &Notice) -> Result<(), Violation> {
-        self.apps[session].on_notice(notice);
-        self.emit(Some(session), &Step::Noticed(notice))
-    }
-
-    fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
-        self.emit(Some(session), &Step::Sent(&op))?;
-        let clock = &self.setting.machines[session].clock;
-        let until = clock.when(clock.now(self.at()).mono.after(faults::timeout(&op)));
-        self.board(Flight::new(session, op, until));
-        Ok(())
-    }
-
-    fn board(&mut self, flight: Flight) {
-        let place = self.flights.partition_point(|other| other.rank() <= flight.rank());
-        self.flights.insert(place, flight);
     }
 
     /// Tells everybody who watches about a step.

@@ -1,13 +1,14 @@
 //! What can happen next in a small world, and what it does.
 
-use tenure_core::{Event, FaultKind, Key, Op, Reply, WriteReply};
 use std::rc::Rc;
 
+use tenure_core::{Event, FaultKind, Key, Op, Reply, WriteReply};
+
+use super::SmallWorld;
 use super::app::{App, Request};
 use super::flight::{self, Flight};
 use super::print::print;
 use super::scope::{Mishap, Wish};
-use super::SmallWorld;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::faults;
@@ -18,8 +19,8 @@ use crate::view::Step;
 /// One thing that can happen next. Numbers are those of sessions, or places in the list of flights.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Move {
-    /// An application asks for something: the place of the wish in the scope, the cell, and whom to hand it to.
-    Ask { session: usize, wish: usize, cell: usize, to: usize },
+    /// An application asks for something of a cell; `to` is whom it would hand it to.
+    Ask { session: usize, wish: Wish, cell: usize, to: usize },
     /// An answer reaches its sender.
     Deliver(usize),
     /// A sender stops waiting for an answer.
@@ -85,7 +86,7 @@ impl SmallWorld {
                 self.hit(session, mishap)
             }
             Move::Resume(session) => {
-                self.apps[session].is_paused = false;
+                Rc::make_mut(&mut self.apps[session]).is_paused = false;
                 self.emit(Some(session), &Step::Resumed)
             }
             Move::Serve(place) => self.serve(place, choices),
@@ -103,21 +104,23 @@ impl SmallWorld {
     }
 
     fn is_due(&self, session: usize) -> bool {
-        let App { due, is_paused, .. } = &self.apps[session];
+        let App { due, is_paused, .. } = &*self.apps[session];
         let now = self.setting.machines[session].now(self.at()).mono;
         self.sessions[session].is_running && !is_paused && due.is_some_and(|due| due <= now)
     }
 
     fn asks(&self, moves: &mut Vec<Move>) {
-        for (wish, &(kind, _)) in self.setting.scope.asks.iter().enumerate() {
-            if self.asks_left[wish] == 0 {
+        for &kind in Wish::ALL {
+            if self.asks_left[kind as usize] == 0 {
                 continue;
             }
             for session in (0..self.sessions.len()).filter(|&one| self.sessions[one].is_running) {
-                for cell in (0..self.setting.cells.len()).filter(|&cell| self.apps[session].may_ask(kind, cell)) {
+                for cell in
+                    (0..self.setting.cells.len()).filter(|&cell| self.apps[session].may_ask(kind, cell))
+                {
                     let others = if kind == Wish::Transfer { self.sessions.len() } else { 1 };
                     for to in (0..others).filter(|&to| kind != Wish::Transfer || to != session) {
-                        moves.push(Move::Ask { session, wish, cell, to });
+                        moves.push(Move::Ask { session, wish: kind, cell, to });
                     }
                 }
             }
@@ -150,9 +153,9 @@ impl SmallWorld {
         }
     }
 
-    fn ask(&mut self, session: usize, wish: usize, cell: usize, to: usize) -> Result<(), Violation> {
-        self.asks_left[wish] -= 1;
-        let request = Request { wish: self.setting.scope.asks[wish].0, cell };
+    fn ask(&mut self, session: usize, wish: Wish, cell: usize, to: usize) -> Result<(), Violation> {
+        self.asks_left[wish as usize] -= 1;
+        let request = Request { wish, cell };
         let name = &self.setting.cells[cell];
         let wait = self.setting.scope.config.ttl;
         let call = self.apps[session].call(&request, name, self.sessions[to].id(), wait);
@@ -173,13 +176,13 @@ impl SmallWorld {
         let Flight { session, op, until, .. } = &self.flights[place];
         let (session, op, is_late) = (*session, op.clone(), until.is_none());
         let visit = Visit { at: self.at(), by: Some(session), modified_ahead: ahead, date_ahead: ahead };
-        let reply = match &op {
+        let reply = match &*op {
             // Looking changes nothing: the store stays shared.
             Op::List(op) => Reply::List(self.store.list(op, visit)),
             Op::Read(op) => Reply::Read(self.store.read(op, visit)),
             Op::Remove(_) | Op::Write(_) => {
                 let reply = Rc::make_mut(&mut self.store).execute(&op, visit);
-                self.store_print = print(&*self.store);
+                self.stored();
                 reply
             }
         };
@@ -187,10 +190,18 @@ impl SmallWorld {
         Ok(reply)
     }
 
+    /// Takes the print of a store that has changed.
+    fn stored(&mut self) {
+        self.store_print = print(&*self.store);
+        if let Some(pool) = &self.pool {
+            self.store = pool.store(self.store_print, self.store.clone());
+        }
+    }
+
     /// Chooses how far the stamp of a lease is off: by half the disagreement, either way.
     fn stamp_ahead(&self, place: usize, choices: &mut impl Choices) -> i64 {
         let most = self.setting.scope.disagreement();
-        let is_lease = match &self.flights[place].op {
+        let is_lease = match &*self.flights[place].op {
             Op::List(_) => true,
             Op::Read(op) => op.key.as_str().starts_with(Key::LEASES),
             Op::Remove(_) => false,
@@ -212,7 +223,7 @@ impl SmallWorld {
         }
         let Flight { session, op, reply, .. } = self.flights.remove(place);
         let reply = reply.expect("only answers are delivered");
-        self.handle(session, flight::event(&op, reply))
+        self.handle(session, flight::event(&op, &reply))
     }
 
     /// Tells a sender that its time is up.
@@ -221,7 +232,7 @@ impl SmallWorld {
         flight.until = None;
         let (session, op) = (flight.session, flight.op.clone());
         self.drop_if_done(place);
-        self.handle(session, flight::event(&op, faults::failed(&op, FaultKind::TimedOut)))
+        self.handle(session, flight::event(&op, &faults::failed(&op, FaultKind::TimedOut)))
     }
 
     /// Forgets a flight of which nothing more can come.
@@ -235,7 +246,7 @@ impl SmallWorld {
         match mishap {
             Mishap::Crash => {
                 self.sessions[session].is_running = false;
-                self.apps[session].crash();
+                Rc::make_mut(&mut self.apps[session]).crash();
                 for flight in self.flights.iter_mut().filter(|flight| flight.session == session) {
                     (flight.until, flight.is_astray) = (None, true);
                 }
@@ -246,11 +257,11 @@ impl SmallWorld {
                 let key = self.sessions[session].lease_key.clone();
                 let at = self.at();
                 Rc::make_mut(&mut self.store).remove_by_force(key.as_str(), at);
-                self.store_print = print(&*self.store);
+                self.stored();
                 self.emit(None, &Step::Removed(key.as_str()))
             }
             Mishap::Pause => {
-                self.apps[session].is_paused = true;
+                Rc::make_mut(&mut self.apps[session]).is_paused = true;
                 self.note(Some(session), |_| "stands still".to_owned());
                 Ok(())
             }
@@ -313,10 +324,10 @@ fn may_spoil(flight: &Flight, mishap: Mishap) -> bool {
     match mishap {
         Mishap::Astray => true,
         Mishap::Conflict | Mishap::FailsAfter | Mishap::NotApplied | Mishap::Twice => {
-            is_request && matches!(flight.op, Op::Write(_))
+            is_request && matches!(*flight.op, Op::Write(_))
         }
         Mishap::DatedLate => {
-            is_request && matches!(&flight.op, Op::Read(op) if op.key.as_str().starts_with(Key::LEASES))
+            is_request && matches!(&*flight.op, Op::Read(op) if op.key.as_str().starts_with(Key::LEASES))
         }
         Mishap::FailsBefore | Mishap::Throttled => is_request,
         Mishap::Crash | Mishap::LeaseRemoved | Mishap::Pause => false,

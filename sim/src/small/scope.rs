@@ -98,6 +98,12 @@ pub enum Wish {
     Verify,
 }
 
+impl Wish {
+    /// Everything that can be asked, in order.
+    pub const ALL: &'static [Self] =
+        &[Self::Claim, Self::ClaimWaiting, Self::Leave, Self::Release, Self::Transfer, Self::Verify];
+}
+
 impl Scope {
     /// Two nodes over a store with one fine clock, true clocks everywhere: a ttl of four ticks, no margin anywhere.
     pub fn fine() -> Self {
@@ -182,6 +188,15 @@ impl Scope {
             wall_off: Duration::ZERO,
             ..calm
         }
+    }
+
+    /// Returns how often each wish may be asked.
+    pub(super) fn asks_each(&self) -> [u8; Wish::ALL.len()] {
+        let mut each = [0; Wish::ALL.len()];
+        for &(wish, times) in &self.asks {
+            each[wish as usize] += times;
+        }
+        each
     }
 
     pub(super) fn drift_ppm(&self) -> u32 {

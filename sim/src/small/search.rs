@@ -1,11 +1,14 @@
 //! All of a small world, breadth first.
 
-use core::hash::{BuildHasherDefault, Hasher};
+use core::hash::BuildHasherDefault;
 use core::panic::AssertUnwindSafe;
 use std::collections::HashSet;
 use std::panic::catch_unwind;
+use std::rc::Rc;
 
 use super::SmallWorld;
+use super::pool::Pool;
+use super::print::Printed;
 use super::scope::Scope;
 use crate::checks::Violation;
 use crate::odometer::Odometer;
@@ -15,6 +18,7 @@ use crate::report::Failure;
 #[derive(Debug)]
 pub struct Search {
     scope: Scope,
+    pool: Rc<Pool>,
     seen: HashSet<u128, BuildHasherDefault<Printed>>,
     /// For each situation, that which led to it and which of its continuations it is; for a beginning, itself.
     origins: Vec<Origin>,
@@ -55,6 +59,7 @@ impl Search {
     pub fn new(scope: &Scope) -> Self {
         let mut search = Self {
             scope: scope.clone(),
+            pool: Rc::default(),
             seen: HashSet::default(),
             origins: Vec::new(),
             layer: Vec::new(),
@@ -64,7 +69,7 @@ impl Search {
         let mut odometer = Odometer::default();
         let mut reading = 0;
         loop {
-            let world = SmallWorld::new(scope, &mut odometer);
+            let world = SmallWorld::pooled(scope, search.pool.clone(), &mut odometer);
             search.keep(world, Origin { from: None, reading });
             reading += 1;
             if !odometer.advance() {
@@ -93,17 +98,20 @@ impl Search {
 
     /// Makes every move there is in one situation.
     fn expand(&mut self, world: &SmallWorld, id: u32) -> Result<(), Counterexample> {
+        let moves = world.moves();
+        if moves.is_empty() {
+            return Ok(());
+        }
         let mut odometer = Odometer::default();
         let mut reading = 0;
         loop {
             let mut next = world.fork();
             // A panic of an engine is a violation like any other.
-            match catch_unwind(AssertUnwindSafe(|| next.step(&mut odometer))) {
-                Ok(Ok(true)) => {
+            match catch_unwind(AssertUnwindSafe(|| next.step_among(&moves, &mut odometer))) {
+                Ok(Ok(())) => {
                     self.summary.transitions += 1;
                     self.keep(next, Origin { from: Some(id), reading });
                 }
-                Ok(Ok(false)) => return Ok(()),
                 Ok(Err(_)) | Err(_) => return Err(self.replay(id, reading)),
             }
             reading += 1;
@@ -162,7 +170,7 @@ impl Search {
             };
         }
         let violation = violation.expect("the same moves lead to the same violation");
-        let lines = world.trace.take().map(crate::trace::Trace::into_lines).unwrap_or_default();
+        let lines = world.trace.take().map(|trace| trace.into_lines()).unwrap_or_default();
         Counterexample { depth, failure: Box::new(Failure { violation, at: world.at(), lines }) }
     }
 }
@@ -170,22 +178,4 @@ impl Search {
 fn said(panic: &(dyn core::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
-
-/// Takes a print for its own hash: it is scrambled already.
-#[derive(Clone, Copy, Debug, Default)]
-struct Printed(u64);
-
-impl Hasher for Printed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only prints are hashed")
-    }
-
-    fn write_u128(&mut self, print: u128) {
-        self.0 = print as u64;
-    }
 }
