@@ -15,7 +15,6 @@ impl Rng {
     }
 
     /// Stops jittering.
-    #[cfg(feature = "defects")]
     pub(crate) fn steady(&mut self) {
         self.is_steady = true;
     }

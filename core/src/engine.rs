@@ -80,7 +80,7 @@ impl Engine {
     ///
     /// For exhaustive search, where chance must not make equal situations differ. A fleet of steady nodes would
     /// renew in step.
-    #[cfg(feature = "defects")]
+    #[doc(hidden)]
     pub fn steady(&mut self) {
         self.env.rng.steady();
     }

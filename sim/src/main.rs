@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     // A panic in a world is reported with its seed, like any other violation.
     std::panic::set_hook(Box::new(|_| {}));
     if std::env::args().nth(1).is_some_and(|word| word == "explore") {
-        return explore::main(std::env::args().skip(2));
+        return explore::main(std::env::args().skip(1));
     }
     let args = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,

@@ -18,7 +18,7 @@ use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
 
 /// A store with every version it ever held.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,
     stamping: Stamping,
@@ -239,11 +239,18 @@ impl Version {
     }
 }
 
-/// The tag stands for the bytes, as it does everywhere in this store.
-impl Hash for Version {
+/// The tag stands for the bytes, as it does everywhere in this store. When a version was stamped nobody can tell
+/// any more once another has taken its place.
+impl Hash for Store {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { at, by, body, owner: _, etag, modified } = self;
-        (at, by, body.is_some(), etag, modified).hash(state);
+        let Self { objects, stamping } = self;
+        stamping.hash(state);
+        for (key, versions) in objects {
+            (key, versions.len(), versions.last().map(|version| version.modified)).hash(state);
+            for Version { at, by, body, owner: _, etag, modified: _ } in versions {
+                (at, by, body.is_some(), etag).hash(state);
+            }
+        }
     }
 }
 

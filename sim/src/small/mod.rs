@@ -55,7 +55,9 @@ pub struct SmallWorld {
     checks: Rc<Standard>,
     checks_print: u128,
     faults_left: u8,
-    /// How often each wish of the scope may still be asked, in its order.
+    /// How often each mishap may still happen, in the order of [`Mishap::ALL`].
+    mishaps_left: [u8; Mishap::ALL.len()],
+    /// How often each wish may still be asked, in the order of [`Wish::ALL`].
     asks_left: [u8; Wish::ALL.len()],
     trace: Option<Box<Trace>>,
     pool: Option<Rc<Pool>>,
@@ -93,18 +95,21 @@ impl SmallWorld {
         let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);
         let phase = scope.tick * choices.number(phases as usize) as u32;
         let mut machines = Vec::new();
-        let mut rates = Vec::new();
+        let mut clocks = Vec::new();
         for number in 0..scope.nodes {
-            let ppm = i64::from(scope.drift_ppm());
-            let rate = if ppm == 0 { 0 } else { choices.one_of(&[-ppm, ppm]) };
-            machines.push(Machine::new(format!("n{}", number + 1), Clock::new(FIRST, rate, 0)));
-            rates.push(rate);
+            let either = |most: i64, choices: &mut _| {
+                if most == 0 { 0 } else { Draw::one_of(choices, &[-most, most]) }
+            };
+            let rate = either(scope.drift_ppm().into(), choices);
+            let wall = either(scope.wall_off(), choices);
+            machines.push(Machine::new(format!("n{}", number + 1), Clock::new(FIRST, rate, wall)));
+            clocks.push((rate, wall));
         }
         let scenario = scope.scenario(phase);
         let setting = Setting {
             scope: scope.clone(),
             cells: (1..=scope.cells).map(|n| CellId::new(&format!("c{n}")).expect("legal")).collect(),
-            variant: print(&(phase, rates)),
+            variant: print(&(phase, clocks)),
             machines,
             scenario,
         };
@@ -115,9 +120,10 @@ impl SmallWorld {
             flights: Vec::new(),
             store: Rc::new(Store::new(setting.scenario.stamping)),
             store_print: 0,
-            checks: Rc::default(),
+            checks: Rc::new(Standard::demanding(!scope.only_guarantees)),
             checks_print: 0,
             faults_left: scope.faults,
+            mishaps_left: scope.mishaps_each(),
             asks_left: scope.asks_each(),
             trace: None,
             pool,
@@ -164,7 +170,7 @@ impl SmallWorld {
         let flights: u128 = self.flights.iter().fold(0, |all, flight| print(&(all, flight.print())));
         let running = self.sessions.iter().fold(0_u64, |all, one| all << 1 | u64::from(one.is_running));
         print(&(
-            (self.setting.variant, self.tick, self.faults_left, self.asks_left),
+            (self.setting.variant, self.tick, self.faults_left, self.mishaps_left, self.asks_left),
             (running, &self.apps),
             (flights, self.store_print, self.checks_print),
         ))
@@ -189,6 +195,7 @@ impl SmallWorld {
             checks: self.checks.clone(),
             checks_print: self.checks_print,
             faults_left: self.faults_left,
+            mishaps_left: self.mishaps_left,
             asks_left: self.asks_left,
             trace: self.trace.clone(),
             pool: self.pool.clone(),

@@ -82,7 +82,7 @@ impl SmallWorld {
             Move::Deliver(place) => self.deliver(place, choices),
             Move::GiveUp(place) => self.give_up(place),
             Move::Hit(session, mishap) => {
-                self.faults_left -= 1;
+                self.pay(mishap);
                 self.hit(session, mishap)
             }
             Move::Resume(session) => {
@@ -91,7 +91,7 @@ impl SmallWorld {
             }
             Move::Serve(place) => self.serve(place, choices),
             Move::Spoil(place, mishap) => {
-                self.faults_left -= 1;
+                self.pay(mishap);
                 self.spoil(place, mishap, choices)
             }
             Move::Tick => {
@@ -128,11 +128,20 @@ impl SmallWorld {
     }
 
     fn mishaps(&self, moves: &mut Vec<Move>) {
-        for &mishap in &self.setting.scope.mishaps {
+        for &mishap in Mishap::ALL.iter().filter(|&&mishap| self.mishaps_left[mishap as usize] > 0) {
             let sessions = (0..self.sessions.len()).filter(|&session| self.may_hit(session, mishap));
             moves.extend(sessions.map(|session| Move::Hit(session, mishap)));
             let flights = (0..self.flights.len()).filter(|&place| may_spoil(&self.flights[place], mishap));
             moves.extend(flights.map(|place| Move::Spoil(place, mishap)));
+        }
+    }
+
+    fn pay(&mut self, mishap: Mishap) {
+        self.faults_left -= 1;
+        self.mishaps_left[mishap as usize] -= 1;
+        // What can never be spent makes no difference.
+        for left in &mut self.mishaps_left {
+            *left = (*left).min(self.faults_left);
         }
     }
 
@@ -201,9 +210,11 @@ impl SmallWorld {
     /// Chooses how far the stamp of a lease is off: by half the disagreement, either way.
     fn stamp_ahead(&self, place: usize, choices: &mut impl Choices) -> i64 {
         let most = self.setting.scope.disagreement();
+        let own = &self.sessions[self.flights[place].session].lease_key;
         let is_lease = match &*self.flights[place].op {
             Op::List(_) => true,
-            Op::Read(op) => op.key.as_str().starts_with(Key::LEASES),
+            // Nobody looks at the stamps of a lease of its own.
+            Op::Read(op) => op.key != *own && op.key.as_str().starts_with(Key::LEASES),
             Op::Remove(_) => false,
             Op::Write(op) => op.key.as_str().starts_with(Key::LEASES),
         };

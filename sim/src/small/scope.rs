@@ -23,14 +23,18 @@ pub struct Scope {
     pub horizon: u32,
     /// How many things go wrong at most.
     pub faults: u8,
-    /// What may go wrong.
-    pub mishaps: Vec<Mishap>,
+    /// What may go wrong, and how often at most.
+    pub mishaps: Vec<(Mishap, u8)>,
     /// What the applications ask for, and how often all of them together at most.
     pub asks: Vec<(Wish, u8)>,
     /// Whether each monotonic clock runs as slow or as fast as the configuration allows, rather than true.
     pub drifts: bool,
+    /// Whether each wall clock is off by a ttl, either way.
+    pub walls_are_off: bool,
     /// Whether the stamps of leases disagree by as much as the configuration allows, in every way.
     pub disagrees: bool,
+    /// Whether only the guarantees G1, G2 and G3 are demanded, and not all that is true besides.
+    pub only_guarantees: bool,
     /// What every node is configured with, but for its name.
     pub config: Config,
     /// How the store stamps its answers. Its phase is not fixed: the world begins at each tick of a unit.
@@ -105,48 +109,44 @@ impl Wish {
 }
 
 impl Scope {
-    /// Two nodes over a store with one fine clock, true clocks everywhere: a ttl of four ticks, no margin anywhere.
-    pub fn fine() -> Self {
+    /// Two nodes over a store with one fine clock, true clocks everywhere: a ttl of so many ticks, no margin anywhere.
+    pub fn fine(ttl: u32) -> Self {
         let tick = Duration::from_millis(100);
-        let ttl = tick * 4;
-        let config = Config {
-            drift_permille: 0,
-            margin_hold: Duration::ZERO,
-            clock: StoreClock::FINE,
-            attempt_timeout: tick * 2 / 5,
-            poll: tick,
-            patience: tick * 2,
-            ..Config::new("n").with_ttl(ttl)
-        };
         Self {
             nodes: 2,
             cells: 1,
             tick,
-            horizon: 6,
+            horizon: ttl + 2,
             faults: 1,
-            mishaps: vec![Mishap::Astray, Mishap::Pause],
+            mishaps: vec![(Mishap::Astray, u8::MAX), (Mishap::Pause, u8::MAX)],
             asks: vec![(Wish::Claim, 1)],
             drifts: false,
+            walls_are_off: false,
             disagrees: false,
+            only_guarantees: false,
             stamping: Stamping { unit: Duration::ZERO, ..Stamping::HTTP },
-            config,
+            config: config(tick, ttl, StoreClock::FINE),
         }
     }
 
-    /// Two nodes over a store that stamps in whole seconds: a ttl of six ticks, a unit of two, a margin of one.
-    pub fn http() -> Self {
-        let fine = Self::fine();
+    /// Two nodes over a store that stamps in whole seconds, of two ticks each. The ttl must be six ticks at least.
+    pub fn whole_seconds(ttl: u32) -> Self {
         let tick = Duration::from_millis(500);
-        let config = Config {
-            drift_permille: 0,
-            margin_hold: Duration::ZERO,
-            clock: StoreClock { margin: Duration::ZERO, ..StoreClock::HTTP },
-            attempt_timeout: tick * 2 / 5,
-            poll: tick,
-            patience: tick * 2,
-            ..Config::new("n").with_ttl(tick * 6)
-        };
-        Self { tick, horizon: 9, stamping: Stamping::HTTP, config, ..fine }
+        let clock = StoreClock { unit: tick * 2, margin: Duration::ZERO };
+        Self {
+            tick,
+            horizon: ttl + 4,
+            stamping: Stamping::HTTP,
+            config: config(tick, ttl, clock),
+            ..Self::fine(ttl)
+        }
+    }
+
+    /// Stamps nothing: death is judged by silence.
+    #[must_use]
+    pub fn without_stamps(mut self) -> Self {
+        self.stamping = Stamping { has_modified: false, has_date: false, ..self.stamping };
+        self
     }
 
     /// Lets monotonic clocks be off by a tick in a ttl, and holders stop that much earlier.
@@ -159,10 +159,10 @@ impl Scope {
         self
     }
 
-    /// Lets any two stamps of the store disagree by one tick, and takers wait that much longer.
+    /// Lets any two stamps of the store disagree by a unit or a tick, and takers wait that much longer.
     #[must_use]
     pub fn with_disagreement(mut self) -> Self {
-        self.config.clock.margin = self.tick;
+        self.config.clock.margin = self.config.clock.unit.max(self.tick);
         self.disagrees = true;
         self
     }
@@ -190,6 +190,15 @@ impl Scope {
         }
     }
 
+    /// Returns how often each mishap may happen.
+    pub(super) fn mishaps_each(&self) -> [u8; Mishap::ALL.len()] {
+        let mut each = [0; Mishap::ALL.len()];
+        for &(mishap, times) in &self.mishaps {
+            each[mishap as usize] = times.min(self.faults);
+        }
+        each
+    }
+
     /// Returns how often each wish may be asked.
     pub(super) fn asks_each(&self) -> [u8; Wish::ALL.len()] {
         let mut each = [0; Wish::ALL.len()];
@@ -203,7 +212,25 @@ impl Scope {
         if self.drifts { self.config.drift_permille * 1000 } else { 0 }
     }
 
+    pub(super) fn wall_off(&self) -> i64 {
+        let most = if self.walls_are_off { self.config.ttl } else { Duration::ZERO };
+        i64::try_from(most.as_nanos()).unwrap_or(i64::MAX)
+    }
+
     pub(super) fn disagreement(&self) -> Duration {
         if self.disagrees { self.config.clock.margin } else { Duration::ZERO }
+    }
+}
+
+/// Returns a configuration with nothing to spare: whatever takes less than a tick is over at the next one.
+fn config(tick: Duration, ttl: u32, clock: StoreClock) -> Config {
+    Config {
+        drift_permille: 0,
+        margin_hold: Duration::ZERO,
+        clock,
+        attempt_timeout: tick * 2 / 5,
+        poll: tick,
+        patience: tick * 2,
+        ..Config::new("n").with_ttl(tick * ttl)
     }
 }
