@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use tenure_core::Defect;
-use tenure_sim::small::{Mishap, Scope, Search, Summary, Wish};
+use tenure_sim::small::{Mishap, Sampler, Sampling, Scope, Search, Summary, Wish, aims, pins};
 
 use crate::Stopwatch;
 
@@ -55,9 +55,24 @@ struct Explore {
     #[arg(long, value_name = "NAME[=N],...", value_delimiter = ',', value_parser = wish,
           default_value = "Claim=1,Release=1")]
     asks: Vec<(Wish, u8)>,
+    /// Let all nodes but the first have leases that outlast the world
+    #[arg(long)]
+    rivals_rest: bool,
     /// Demand G1, G2 and G3 alone, not all that is true besides
     #[arg(long)]
     guarantees: bool,
+    /// Explore the worlds whose sizes are known, and demand them
+    #[arg(long)]
+    pinned: bool,
+    /// Demand of each planted defect that it is found in the world that aims at it
+    #[arg(long)]
+    teeth: bool,
+    /// Count for each planted defect how many schedules each sampler runs before it is found
+    #[arg(long)]
+    samplers: bool,
+    /// How many schedules a sampler runs at most
+    #[arg(long, value_name = "N", default_value = "100000")]
+    runs: u64,
     /// Plant this bug in every node
     #[arg(long, value_name = "NAME", value_parser = defect)]
     defect: Option<Defect>,
@@ -72,6 +87,101 @@ pub(crate) fn main(words: impl Iterator<Item = String>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
+    let holds = if explore.pinned {
+        pinned()
+    } else if explore.teeth {
+        teeth()
+    } else if explore.samplers {
+        samplers(explore.runs)
+    } else {
+        return one(&explore);
+    };
+    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Explores the pinned worlds.
+fn pinned() -> bool {
+    let mut holds = true;
+    for pin in pins() {
+        let watch = Stopwatch::start();
+        match Search::new(&pin.scope).run(|_| {}) {
+            Ok(seen) => {
+                println!("{}: {}", pin.name, said(&seen, watch.seconds()));
+                if (seen.states, seen.depth) != (pin.states, pin.depth) {
+                    println!("  but pinned are {} states and depth {}", pin.states, pin.depth);
+                    holds = false;
+                }
+            }
+            Err(found) => {
+                println!("{}\n{}: violated after {} moves", found.failure, pin.name, found.depth);
+                holds = false;
+            }
+        }
+    }
+    holds
+}
+
+/// Looks for every planted defect.
+fn teeth() -> bool {
+    let mut holds = true;
+    for aim in aims() {
+        let watch = Stopwatch::start();
+        let name = format!("{:?}", aim.defect);
+        match Search::new(&aim.scope).run(|_| {}) {
+            Ok(seen) => {
+                println!("{name:<26} survives {}", said(&seen, watch.seconds()));
+                holds = false;
+            }
+            Err(found) => {
+                let (why, seconds) = (&found.failure.violation, watch.seconds());
+                println!("{name:<26} {:>2} moves, {seconds:>5.1} s, by {why}", found.depth);
+                if found.depth != aim.depth {
+                    println!("  but pinned are {} moves", aim.depth);
+                    holds = false;
+                }
+            }
+        }
+    }
+    holds
+}
+
+/// Compares samplers: the median of several repetitions, in the world that aims at the defect.
+fn samplers(runs: u64) -> bool {
+    let all = [Sampler::Uniform, Sampler::Pct { depth: 3 }, Sampler::Pct { depth: 5 }];
+    println!("{:<26} {:>10} {:>10} {:>10}", "schedules until found", "uniform", "pct 3", "pct 5");
+    for aim in aims() {
+        let cells = all.map(|sampler| {
+            let mut sampling = Sampling::new(&aim.scope, sampler);
+            let mut firsts: Vec<u64> = (0..REPETITIONS)
+                .map(|number| sampling.first(number << 32, runs).map_or(u64::MAX, |first| first + 1))
+                .collect();
+            firsts.sort_unstable();
+            match firsts[firsts.len() / 2] {
+                u64::MAX => format!("> {runs}"),
+                first => first.to_string(),
+            }
+        });
+        println!("{:<26} {:>10} {:>10} {:>10}", format!("{:?}", aim.defect), cells[0], cells[1], cells[2]);
+    }
+    true
+}
+
+/// How often each sampler begins anew.
+const REPETITIONS: u64 = 5;
+
+fn said(seen: &Summary, seconds: f64) -> String {
+    format!(
+        "{} distinct states, {} transitions, depth {}; {seconds:.1} s, {:.0} states/s, {:.0} transitions/s",
+        seen.states,
+        seen.transitions,
+        seen.depth,
+        seen.states as f64 / seconds,
+        seen.transitions as f64 / seconds
+    )
+}
+
+/// Explores the world that the command line describes.
+fn one(explore: &Explore) -> ExitCode {
     let scope = explore.scope();
     if let Err(why) = scope.config.check() {
         eprintln!("{why}");
@@ -81,15 +191,7 @@ pub(crate) fn main(words: impl Iterator<Item = String>) -> ExitCode {
     let progress = |seen: &Summary| eprintln!("{} moves: {} situations", seen.depth, seen.states);
     match Search::new(&scope).run(progress) {
         Ok(seen) => {
-            let seconds = watch.seconds();
-            println!(
-                "{} distinct states, {} transitions, depth {}; {seconds:.1} s, {:.0} states/s, {:.0} transitions/s",
-                seen.states,
-                seen.transitions,
-                seen.depth,
-                seen.states as f64 / seconds,
-                seen.transitions as f64 / seconds
-            );
+            println!("{}", said(&seen, watch.seconds()));
             println!("every check holds in every situation");
             ExitCode::SUCCESS
         }
@@ -125,6 +227,7 @@ impl Explore {
             asks: self.asks.clone(),
             walls_are_off: self.walls,
             only_guarantees: self.guarantees,
+            rivals_rest: self.rivals_rest,
             ..scope
         }
         .with_defect(self.defect)
@@ -132,11 +235,11 @@ impl Explore {
 }
 
 fn mishap(text: &str) -> Result<(Mishap, u8), String> {
-    named(text, Mishap::ALL, u8::MAX)
+    named(text, &Mishap::ALL, u8::MAX)
 }
 
 fn wish(text: &str) -> Result<(Wish, u8), String> {
-    named(text, Wish::ALL, 1)
+    named(text, &Wish::ALL, 1)
 }
 
 /// Takes a name, and how often if it says.

@@ -9,22 +9,26 @@
 //! So the world is finite, and [`Search`] explores all of it, breadth first: no schedule within the [`Scope`]
 //! is left out, and what is found is found on a shortest path.
 
+mod aims;
 mod app;
 mod drive;
 mod flight;
 mod moves;
 mod pool;
 mod print;
+mod sample;
 mod scope;
 mod search;
 
+pub use aims::{Aim, Pin, aims, pins};
+pub use sample::{Sampler, Sampling};
 pub use scope::{Mishap, Scope, Wish};
 pub use search::{Counterexample, Search, Summary};
 
 use core::time::Duration;
 use std::rc::Rc;
 
-use tenure_core::{Call, CellId, Engine, SessionId};
+use tenure_core::{Call, CellId, Config, Engine, SessionId, TTL_MAX};
 
 use crate::checks::{Check, Standard, Violation};
 use crate::choices::{Choices, Draw};
@@ -205,8 +209,13 @@ impl SmallWorld {
     /// Lets every node join and the first claim every cell, with nothing going wrong.
     fn set_up(&mut self, choices: &mut impl Choices) -> Result<(), Violation> {
         for number in 0..self.setting.scope.nodes {
-            let mut config = self.setting.scope.config.clone();
+            let scope = &self.setting.scope;
+            let mut config = scope.config.clone();
             config.name.clone_from(&self.setting.machines[number].name);
+            if number > 0 && scope.rivals_rest {
+                config =
+                    Config { ttl: TTL_MAX, margin_hold: TTL_MAX * config.drift_permille / 1000, ..config };
+            }
             let id = number as u64 + 1;
             let mut engine = Engine::new(config, SessionId::new(id), id).expect("checked");
             engine.steady();

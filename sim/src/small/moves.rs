@@ -110,7 +110,7 @@ impl SmallWorld {
     }
 
     fn asks(&self, moves: &mut Vec<Move>) {
-        for &kind in Wish::ALL {
+        for kind in Wish::ALL {
             if self.asks_left[kind as usize] == 0 {
                 continue;
             }
@@ -128,7 +128,7 @@ impl SmallWorld {
     }
 
     fn mishaps(&self, moves: &mut Vec<Move>) {
-        for &mishap in Mishap::ALL.iter().filter(|&&mishap| self.mishaps_left[mishap as usize] > 0) {
+        for mishap in Mishap::ALL.into_iter().filter(|&mishap| self.mishaps_left[mishap as usize] > 0) {
             let sessions = (0..self.sessions.len()).filter(|&session| self.may_hit(session, mishap));
             moves.extend(sessions.map(|session| Move::Hit(session, mishap)));
             let flights = (0..self.flights.len()).filter(|&place| may_spoil(&self.flights[place], mishap));

@@ -37,6 +37,9 @@ pub struct Scope {
     pub only_guarantees: bool,
     /// What every node is configured with, but for its name.
     pub config: Config,
+    /// Whether all nodes but the first have leases that outlast the world: they never renew, which leaves far fewer
+    /// situations.
+    pub rivals_rest: bool,
     /// How the store stamps its answers. Its phase is not fixed: the world begins at each tick of a unit.
     pub stamping: Stamping,
 }
@@ -70,7 +73,7 @@ pub enum Mishap {
 
 impl Mishap {
     /// Everything that can go wrong, in order.
-    pub const ALL: &'static [Self] = &[
+    pub const ALL: [Self; 11] = [
         Self::Astray,
         Self::Conflict,
         Self::Crash,
@@ -104,8 +107,8 @@ pub enum Wish {
 
 impl Wish {
     /// Everything that can be asked, in order.
-    pub const ALL: &'static [Self] =
-        &[Self::Claim, Self::ClaimWaiting, Self::Leave, Self::Release, Self::Transfer, Self::Verify];
+    pub const ALL: [Self; 6] =
+        [Self::Claim, Self::ClaimWaiting, Self::Leave, Self::Release, Self::Transfer, Self::Verify];
 }
 
 impl Scope {
@@ -124,6 +127,7 @@ impl Scope {
             walls_are_off: false,
             disagrees: false,
             only_guarantees: false,
+            rivals_rest: false,
             stamping: Stamping { unit: Duration::ZERO, ..Stamping::HTTP },
             config: config(tick, ttl, StoreClock::FINE),
         }
@@ -140,6 +144,27 @@ impl Scope {
             config: config(tick, ttl, clock),
             ..Self::fine(ttl)
         }
+    }
+
+    /// Lets the applications ask for this.
+    #[must_use]
+    pub fn asking(mut self, asks: &[(Wish, u8)]) -> Self {
+        self.asks = asks.to_vec();
+        self
+    }
+
+    /// Lets so many things go wrong, of these kinds.
+    #[must_use]
+    pub fn with_faults(mut self, faults: u8, mishaps: &[(Mishap, u8)]) -> Self {
+        self.faults = faults;
+        self.mishaps = mishaps.to_vec();
+        self
+    }
+
+    /// Lets nothing go wrong.
+    #[must_use]
+    pub fn without_faults(self) -> Self {
+        self.with_faults(0, &[])
     }
 
     /// Stamps nothing: death is judged by silence.
