@@ -89,11 +89,7 @@ impl SmallWorld {
         Self::build(scope, None, choices)
     }
 
-    /// Builds the world at its beginning, to share its parts with other situations of the same search.
-    fn pooled(scope: &Scope, pool: Rc<Pool>, choices: &mut impl Choices) -> Self {
-        Self::build(scope, Some(pool), choices)
-    }
-
+    /// Builds the world at its beginning; if there is a pool, it shares its parts with other situations.
     fn build(scope: &Scope, pool: Option<Rc<Pool>>, choices: &mut impl Choices) -> Self {
         scope.config.check().expect("a scope's configuration is legal");
         let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);

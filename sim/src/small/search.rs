@@ -18,7 +18,6 @@ use crate::report::Failure;
 #[derive(Debug)]
 pub struct Search {
     scope: Scope,
-    pool: Rc<Pool>,
     seen: HashSet<u128, BuildHasherDefault<Printed>>,
     /// For each situation, that which led to it and which of its continuations it is; for a beginning, itself.
     origins: Vec<Origin>,
@@ -57,9 +56,12 @@ pub struct Counterexample {
 impl Search {
     /// Starts a search at every beginning that the scope has.
     pub fn new(scope: &Scope) -> Self {
+        Self::with_pool(scope, Some(Rc::default()))
+    }
+
+    fn with_pool(scope: &Scope, pool: Option<Rc<Pool>>) -> Self {
         let mut search = Self {
             scope: scope.clone(),
-            pool: Rc::default(),
             seen: HashSet::default(),
             origins: Vec::new(),
             layer: Vec::new(),
@@ -69,7 +71,7 @@ impl Search {
         let mut odometer = Odometer::default();
         let mut reading = 0;
         loop {
-            let world = SmallWorld::pooled(scope, search.pool.clone(), &mut odometer);
+            let world = SmallWorld::build(scope, pool.clone(), &mut odometer);
             search.keep(world, Origin { from: None, reading });
             reading += 1;
             if !odometer.advance() {
@@ -178,4 +180,21 @@ impl Search {
 fn said(panic: &(dyn core::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scope, Search};
+    use crate::small::{Mishap, Wish};
+
+    #[test]
+    fn taking_each_step_of_an_engine_once_changes_nothing() {
+        let scope = Scope { horizon: 4, ..Scope::fine(3) }
+            .asking(&[(Wish::Claim, 1), (Wish::Release, 1)])
+            .with_faults(1, &[(Mishap::Astray, 1), (Mishap::Pause, 1)]);
+        let pooled = Search::new(&scope).run(|_| {}).expect("holds");
+        let alone = Search::with_pool(&scope, None).run(|_| {}).expect("holds");
+        assert_eq!(pooled, alone);
+        assert!(pooled.states > 1000, "{pooled:?}");
+    }
 }
