@@ -1,19 +1,19 @@
 //! Machines and the sessions that run on them.
 //!
 //! A machine outlives its processes: it has the clocks, and one process at a time. Each process is one
-//! session with an engine of its own and an application on top.
+//! session with an engine of its own. The application on top is [`Process`](crate::process::Process).
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
-use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::queue::Occasion;
+use crate::watched::Watched;
 
-/// One run of one process: an engine and the application that uses it.
-#[derive(Debug)]
+/// One run of one process, as the protocol knows it: an engine.
+#[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) machine: usize,
     /// Shared by the forks of a small world until one of them goes its own way.
@@ -21,34 +21,16 @@ pub struct Session {
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
-    pub(crate) client: Client,
+    pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
 }
 
 impl Session {
-    /// Builds a session with an application that does nothing.
+    /// Builds the session of a process that has just started.
     pub(crate) fn new(machine: usize, engine: Engine) -> Self {
         let lease_key = Key::lease(engine.node());
-        Self {
-            machine,
-            engine: Rc::new(engine),
-            lease_key,
-            renews_since: None,
-            client: Client::new(0),
-            is_running: true,
-        }
-    }
-
-    /// Copies the session, but for its application, so that two worlds can go on from here.
-    pub(crate) fn fork(&self) -> Self {
-        Self {
-            machine: self.machine,
-            engine: self.engine.clone(),
-            lease_key: self.lease_key.clone(),
-            renews_since: self.renews_since,
-            client: Client::new(0),
-            is_running: self.is_running,
-        }
+        let engine = Rc::new(engine);
+        Self { machine, engine, lease_key, renews_since: None, watched: Vec::new(), is_running: true }
     }
 
     /// Returns the number of the machine it runs on.
@@ -69,6 +51,11 @@ impl Session {
     /// Returns the engine; that of a process that has died stands as it was.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the cells it watches or has watched, and what it was last shown of them.
+    pub fn watched(&self) -> &[Watched] {
+        &self.watched
     }
 
     /// Tells whether the process exists. A paused one does.

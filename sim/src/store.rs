@@ -18,6 +18,30 @@ use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
 
 /// A store with every version it ever held.
+///
+/// A check reads it by [`history`](Self::history) and [`current`](Self::current), under the names that
+/// [`Key`] gives. It can also be used alone, as a store for tests of anything that speaks [`Op`] and [`Reply`]:
+///
+/// ```
+/// use tenure_core::{AttemptId, CellId, Guard, Key, Op, Reply, WriteOp, WriteReply};
+/// use tenure_sim::{Moment, Stamping, Store, Visit};
+///
+/// let mut store = Store::new(Stamping::HTTP);
+/// let key = Key::owner(&CellId::new("orders:42")?);
+/// let create = Op::Write(WriteOp {
+///     id: AttemptId::new(1),
+///     key: key.clone(),
+///     guard: Guard::Absent,
+///     body: br#"{"node":"a.1","epoch":1}"#.as_slice().into(),
+///     timeout: core::time::Duration::from_secs(1),
+/// });
+/// let visit = Visit { at: Moment::from_nanos(5), by: Some(0), ..Visit::default() };
+/// assert!(matches!(store.execute(&create, visit), Reply::Write(WriteReply::Applied { .. })));
+/// // Somebody is there now, so creating it again is refused.
+/// assert_eq!(store.execute(&create, visit), Reply::Write(WriteReply::Rejected));
+/// assert_eq!(store.history(key.as_str()).len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,
@@ -162,7 +186,8 @@ impl Store {
             return WriteReply::Rejected;
         }
         let etag = content_tag(&op.body);
-        let owner = Key::cell(op.key.as_str()).and_then(|_| OwnerRecord::parse(&op.body).ok());
+        let is_owners = op.key.as_str().starts_with(Key::OWNERS);
+        let owner = if is_owners { OwnerRecord::parse(&op.body).ok() } else { None };
         let version = Version {
             at: visit.at,
             by: visit.by,
@@ -174,7 +199,9 @@ impl Store {
         match self.objects.get_mut(op.key.as_str()) {
             Some(versions) => versions.push(version),
             None => {
-                self.objects.insert(op.key.as_str().into(), vec![version]);
+                let mut versions = Vec::with_capacity(4);
+                versions.push(version);
+                self.objects.insert(op.key.as_str().into(), versions);
             }
         }
         WriteReply::Applied { etag }
@@ -260,13 +287,15 @@ fn removal(visit: Visit, modified: StoreTime) -> Version {
 
 /// Hashes bytes, eight at a time.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let mut state = mix(bytes.len() as u64);
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        state = (state ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let state =
+        words.iter().fold(mix(bytes.len() as u64), |state, word| step(state, u64::from_le_bytes(*word)));
+    if rest.is_empty() {
+        return mix(state);
     }
-    mix(state)
+    let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    mix(step(state, last))
 }
 
 fn content_tag(body: &[u8]) -> ETag {

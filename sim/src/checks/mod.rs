@@ -8,6 +8,7 @@ mod fence;
 mod history;
 mod record;
 mod session;
+mod watches;
 mod writes;
 
 pub use answers::Answers;
@@ -16,20 +17,30 @@ pub use fence::Fence;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
 
+use crate::kinds::Kinds;
 use crate::scenario::{Family, Scenario};
 use crate::view::View;
 
 /// Something that must be true of every world.
+///
+/// A world asks it about every step, tens of thousands of times, so it should look only where something can have
+/// changed. It may keep a memory of its own, and share state with the application under test; [`View`] has an example.
 pub trait Check: fmt::Debug {
     /// Looks at the step just made.
     ///
     /// # Errors
     /// Says what is not as it must be.
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation>;
+
+    /// Says which kinds of steps it looks at; a world does not show it the others. All, unless it knows better.
+    fn kinds(&self) -> Kinds {
+        Kinds::ALL
+    }
 }
 
 /// Something is not as it must be.
@@ -57,7 +68,7 @@ impl fmt::Display for Violation {
 impl core::error::Error for Violation {}
 
 /// The checks that every world within the bounds of all guarantees must pass, as one value: it can be copied
-/// and hashed, so that what the checks remember is part of a small world's state.
+/// and hashed, so that what the checks remember is part of a small world's state. (No small world watches cells.)
 #[derive(Clone, Debug, Hash)]
 pub struct Standard {
     is_strict: bool,
@@ -110,6 +121,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Writes>::default(),
         Box::<Sessions>::default(),
         Box::<Answers>::default(),
+        Box::<Watches>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {

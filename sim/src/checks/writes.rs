@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
 use crate::trace::Request;
 use crate::view::{Step, View};
@@ -17,6 +18,10 @@ pub struct Writes {
 }
 
 impl Check for Writes {
+    fn kinds(&self) -> Kinds {
+        Kinds::SENT
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Step::Sent(op), Some(session), Some(actor)) = (view.step, view.session(), view.actor) else {
             return Ok(());

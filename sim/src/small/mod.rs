@@ -187,7 +187,7 @@ impl SmallWorld {
         Self {
             setting: self.setting.clone(),
             tick: self.tick,
-            sessions: self.sessions.iter().map(Session::fork).collect(),
+            sessions: self.sessions.clone(),
             apps: self.apps.clone(),
             flights: self.flights.clone(),
             store: self.store.clone(),
@@ -249,6 +249,7 @@ impl SmallWorld {
             cells: &self.setting.cells,
             scenario: &self.setting.scenario,
             machines: &self.setting.machines,
+            calm: None,
         };
         if let Some(trace) = &mut self.trace {
             trace.record(&view);
