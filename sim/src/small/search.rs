@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn taking_each_step_of_an_engine_once_changes_nothing() {
-        let scope = Scope { horizon: 4, ..Scope::fine(3) }
-            .asking(&[(Wish::Claim, 1), (Wish::Release, 1)])
+        let scope = Scope { horizon: 2, ..Scope::fine(3) }
+            .asking(&[(Wish::Claim, 1)])
             .with_faults(1, &[(Mishap::Astray, 1), (Mishap::Pause, 1)]);
         let pooled = Search::new(&scope).run(|_| {}).expect("holds");
         let alone = Search::with_pool(&scope, None).run(|_| {}).expect("holds");
         assert_eq!(pooled, alone);
-        assert!(pooled.states > 1000, "{pooled:?}");
+        assert!(pooled.states > 500, "{pooled:?}");
     }
 }
