@@ -1,6 +1,7 @@
 //! `cargo sim`: runs simulated worlds and prints what they met.
 
 mod args;
+mod explore;
 
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,9 @@ use crate::args::{Args, Task, USAGE};
 fn main() -> ExitCode {
     // A panic in a world is reported with its seed, like any other violation.
     std::panic::set_hook(Box::new(|_| {}));
+    if std::env::args().nth(1).is_some_and(|word| word == "explore") {
+        return explore::main(std::env::args().skip(1));
+    }
     let args = match Args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(why) => {
