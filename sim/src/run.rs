@@ -10,7 +10,7 @@ use std::thread;
 use tenure_core::Defect;
 
 use crate::checks::Violation;
-use crate::choices::Prng;
+use crate::choices::{Choices, Prng, Tape};
 use crate::clock::Moment;
 use crate::report::{Failure, Report};
 use crate::scenario::{Family, Scenario};
@@ -41,20 +41,30 @@ impl Plan {
     /// # Errors
     /// Says what was violated.
     pub fn run(&self, seed: u64, trace: Trace) -> Result<Report, Box<Failure>> {
-        let world = || {
-            let mut choices = Prng::new(seed);
-            let scenario = match self.family {
-                Some(family) => Scenario::of(family, &mut choices),
-                None => Scenario::swarm(&mut choices),
-            };
-            World::new(scenario.with_defect(self.defect), &mut choices).with_trace(trace).run()
+        caught(|| self.world(&mut Prng::new(seed)).with_trace(trace).run())
+    }
+
+    /// Runs the world of a tape.
+    ///
+    /// # Errors
+    /// Says what was violated.
+    pub fn replay(&self, tape: &[u32], trace: Trace) -> Result<Report, Box<Failure>> {
+        caught(|| self.world(&mut Tape::new(tape)).with_trace(trace).run())
+    }
+
+    /// Builds the world that these choices make of this plan.
+    pub fn world<'c, C: Choices>(&self, choices: &'c mut C) -> World<'c, C> {
+        let scenario = self.scenario(choices);
+        World::new(scenario, choices)
+    }
+
+    /// Draws what kind of world it is: the first thing that is left to chance.
+    pub fn scenario(&self, choices: &mut impl Choices) -> Scenario {
+        let scenario = match self.family {
+            Some(family) => Scenario::of(family, choices),
+            None => Scenario::swarm(choices),
         };
-        catch_unwind(AssertUnwindSafe(world)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            let violation = Violation::new("panic", text);
-            Err(Box::new(Failure { violation, at: Moment::START, lines: Vec::new() }))
-        })
+        scenario.with_defect(self.defect)
     }
 
     /// Runs the worlds of `count` seeds from `start` on, on so many threads, and adds up what they met. Stops
@@ -125,6 +135,16 @@ impl Plan {
         }
         None
     }
+}
+
+/// Runs a world; a panic in it is a violation like any other.
+pub(crate) fn caught(run: impl FnOnce() -> Result<Report, Box<Failure>>) -> Result<Report, Box<Failure>> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let violation = Violation::new("panic", text);
+        Err(Box::new(Failure { violation, at: Moment::START, steps: 0, lines: Vec::new() }))
+    })
 }
 
 /// How many seeds a thread takes at a time.
