@@ -165,6 +165,8 @@ mod locate;
 mod lru;
 mod memory;
 mod name;
+#[doc(hidden)]
+pub mod notation;
 mod peer;
 mod probe;
 mod record;

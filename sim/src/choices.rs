@@ -52,7 +52,7 @@ impl<'t> Tape<'t> {
 }
 
 impl Tape<'_> {
-    /// Writes choices as one word for a command line: numbers between dots, `~9` for nine zeros, and none of the
+    /// Writes choices as one word for a command line: numbers between dots, `z9` for nine zeros, and none of the
     /// zeros at the end, which a tape reads anyway.
     pub fn to_text(choices: &[u32]) -> String {
         let mut words: Vec<String> = Vec::new();
@@ -65,7 +65,7 @@ impl Tape<'_> {
             match zeros {
                 0 => {}
                 1 => words.push("0".to_owned()),
-                _ => words.push(format!("~{zeros}")),
+                _ => words.push(format!("z{zeros}")),
             }
             zeros = 0;
             words.push(choice.to_string());
@@ -81,7 +81,7 @@ impl Tape<'_> {
         let mut choices = Vec::new();
         for word in text.trim().split('.') {
             let zeros = word
-                .strip_prefix('~')
+                .strip_prefix('z')
                 .map(|zeros| zeros.parse::<usize>().ok().filter(|zeros| *zeros <= ZEROS_MAX));
             match zeros {
                 Some(Some(zeros)) => choices.resize(choices.len() + zeros, 0),

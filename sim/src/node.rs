@@ -16,6 +16,8 @@ use crate::queue::Occasion;
 pub struct Session {
     pub(crate) machine: usize,
     pub(crate) engine: Engine,
+    /// What the engine draws its delays from.
+    pub(crate) seed: u64,
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,

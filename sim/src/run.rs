@@ -9,7 +9,7 @@ use std::thread;
 
 use tenure_core::Defect;
 
-use crate::checks::Violation;
+use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Prng, Tape};
 use crate::clock::Moment;
 use crate::report::{Failure, Report};
@@ -50,6 +50,25 @@ impl Plan {
     /// Says what was violated.
     pub fn replay(&self, tape: &[u32], trace: Trace) -> Result<Report, Box<Failure>> {
         caught(|| self.world(&mut Tape::new(tape)).with_trace(trace).run())
+    }
+
+    /// Runs the world that these choices make with another check, which sees every step before any other check
+    /// does, so that it can watch a world up to its violation.
+    ///
+    /// # Errors
+    /// Says what was violated.
+    pub fn watch(
+        &self,
+        choices: &mut impl Choices,
+        watcher: impl Check + 'static,
+        trace: Trace,
+    ) -> Result<Report, Box<Failure>> {
+        caught(|| {
+            let scenario = self.scenario(choices);
+            let mut checks: Vec<Box<dyn Check>> = vec![Box::new(watcher)];
+            checks.extend(checks::standard(&scenario));
+            World::new(scenario, choices).with_only(checks).with_trace(trace).run()
+        })
     }
 
     /// Builds the world that these choices make of this plan.

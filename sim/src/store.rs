@@ -253,7 +253,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     mix(state)
 }
 
-fn content_tag(body: &[u8]) -> ETag {
+pub(crate) fn content_tag(body: &[u8]) -> ETag {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest = hash(body);
     let mut text = [b'"'; 18];

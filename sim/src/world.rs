@@ -211,6 +211,7 @@ impl<'c, C: Choices> World<'c, C> {
         self.sessions.push(Session {
             machine,
             engine,
+            seed,
             lease_key,
             renews_since: None,
             client,

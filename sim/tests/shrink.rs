@@ -72,7 +72,7 @@ fn a_tape_is_written_as_words_and_read_back() {
         let end = tape.iter().rposition(|&choice| choice > 0).map_or(0, |last| last + 1);
         assert_eq!(Tape::parse(&text).expect("as written"), tape[..end], "{text}");
     }
-    for wrong in ["x", "1 2", "0x4000000", "1.-2", "4294967296", "~99999999"] {
+    for wrong in ["x", "1 2", "0x4000000", "1.-2", "4294967296", "z99999999"] {
         assert!(Tape::parse(wrong).is_err(), "{wrong}");
     }
 }
