@@ -7,6 +7,10 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 /// Answers every question a world leaves to chance.
+///
+/// A world asks nothing else: not the time, not the operating system, not the order of a hash map. So whoever answers
+/// decides the whole world, and the same answers give the same world again. [`Prng`] answers by a seed, [`Tape`] from a
+/// record, [`Recorder`] makes one; an implementation of your own may let a fuzzer decide. [`Draw`] has handy ways to ask.
 pub trait Choices {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: NonZeroU32) -> u32;
@@ -153,8 +157,22 @@ impl Rate {
     }
 }
 
-/// The questions a world asks, in terms of the one it may ask.
-pub(crate) trait Draw: Choices {
+/// Handy questions, in terms of the one that [`Choices`] answers; every source of chance has them.
+///
+/// ```
+/// use core::time::Duration;
+/// use tenure_sim::{Draw, Prng, Rate, Tape};
+///
+/// let mut dice = Prng::new(7);
+/// assert!(dice.number(6) < 6);
+/// assert!(dice.between(Duration::from_secs(1), Duration::from_secs(2)).as_secs() == 1);
+///
+/// // A tape that has run out gives the quiet answers: zero, the first option, no, the shortest time.
+/// let mut quiet = Tape::new(&[]);
+/// assert_eq!((quiet.number(6), quiet.one_of(&["wait", "run"])), (0, "wait"));
+/// assert!(!quiet.happens(Rate::percent(99)));
+/// ```
+pub trait Draw: Choices {
     /// Draws a number below `bound`; 0 if that is 0.
     fn number(&mut self, bound: usize) -> usize {
         match u32::try_from(bound).ok().and_then(NonZeroU32::new) {
@@ -163,7 +181,10 @@ pub(crate) trait Draw: Choices {
         }
     }
 
-    /// Draws one of `options`, which must not be empty.
+    /// Draws one of `options`; the first is the quiet one.
+    ///
+    /// # Panics
+    /// If there are none.
     fn one_of<T: Copy>(&mut self, options: &[T]) -> T {
         options[self.number(options.len())]
     }

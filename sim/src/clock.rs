@@ -5,7 +5,20 @@ use core::time::Duration;
 
 use tenure_core::{Instant, Now, WallTime};
 
-/// A moment of true time, in nanoseconds since the world began.
+/// A moment of true time, in nanoseconds since the world began; it prints as whole milliseconds.
+///
+/// Only checks and traces see it. What runs inside a world reads the two clocks of its machine instead, as a
+/// [`tenure_core::Now`]: a monotonic clock that runs too fast or too slow by up to
+/// [`Scenario::drift_ppm`](crate::Scenario::drift_ppm), starts anywhere and goes on while the process stands still; and
+/// a wall clock that is off by up to [`Scenario::wall_off`](crate::Scenario::wall_off) and may jump.
+///
+/// ```
+/// use core::time::Duration;
+/// use tenure_sim::Moment;
+///
+/// let later = Moment::START.after(Duration::from_millis(1500));
+/// assert_eq!((later.since(Moment::START), later.to_string().as_str()), (Duration::from_millis(1500), "1500"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Moment(u64);
 

@@ -39,6 +39,8 @@ pub struct Faults {
     pub not_applied: Rate,
     /// The store refuses a request: credentials, or a rule of a proxy.
     pub refused: Rate,
+    /// What one application says to another is lost.
+    pub message_lost: Rate,
     /// A node wakes later than it asked to, by up to `slowness`.
     pub wakes_late: Rate,
     /// A node wakes although nothing is due.

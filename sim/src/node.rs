@@ -1,17 +1,17 @@
 //! Machines and the sessions that run on them.
 //!
 //! A machine outlives its processes: it has the clocks, and one process at a time. Each process is one
-//! session with an engine of its own and an application on top.
+//! session with an engine of its own. The application on top is [`Process`](crate::process::Process).
 
 use std::collections::VecDeque;
 
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
-use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::queue::Occasion;
+use crate::watched::Watched;
 
-/// One run of one process: an engine and the application that uses it.
+/// One run of one process, as the protocol knows it: an engine.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) machine: usize,
@@ -21,7 +21,7 @@ pub struct Session {
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
-    pub(crate) client: Client,
+    pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
 }
 
@@ -44,6 +44,11 @@ impl Session {
     /// Returns the engine; that of a process that has died stands as it was.
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the cells it watches or has watched, and what it was last shown of them.
+    pub fn watched(&self) -> &[Watched] {
+        &self.watched
     }
 
     /// Tells whether the process exists. A paused one does.

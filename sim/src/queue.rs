@@ -16,10 +16,12 @@ pub(crate) enum Occasion {
     GiveUp { flight: usize },
     /// An engine's sleep ends.
     Wake { machine: usize, generation: u32 },
-    /// An application thinks about what to do next.
+    /// An application thinks about what to do next, as it regularly does.
     Tick { session: usize },
-    /// Another application has said that a cell may be had.
-    Hint { machine: usize, cell: usize },
+    /// An application thinks about what to do next because it wanted to do so now.
+    Turn { session: usize },
+    /// What one application said to another arrives.
+    Bring { session: usize, letter: usize },
     /// Something may happen to a machine.
     Weather,
     /// A process that stood still goes on.

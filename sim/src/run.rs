@@ -1,6 +1,8 @@
 //! Many worlds: which seeds, on how many threads, and which failure is reported.
 
+use core::fmt;
 use core::num::NonZeroUsize;
+use core::ops::Range;
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::panic::catch_unwind;
@@ -99,45 +101,7 @@ impl Plan {
         threads: NonZeroUsize,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Report, Found> {
-        let next = AtomicU64::new(0);
-        let stop = AtomicU64::new(count);
-        let total = Mutex::new((Report::default(), None::<Found>));
-        let work = || {
-            let mut report = Report::default();
-            loop {
-                let chunk = next.fetch_add(CHUNK, Ordering::Relaxed);
-                if chunk >= stop.load(Ordering::Relaxed) {
-                    break;
-                }
-                for number in chunk..(chunk + CHUNK).min(count) {
-                    match self.run(start.wrapping_add(number), Trace::silent()) {
-                        Ok(one) => report.add(&one),
-                        Err(failure) => {
-                            // Lower seeds have all been handed out; only higher ones are called off.
-                            stop.fetch_min(chunk, Ordering::Relaxed);
-                            let seed = start.wrapping_add(number);
-                            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                            let lowest =
-                                total.1.as_ref().map_or(u64::MAX, |found| found.seed.wrapping_sub(start));
-                            if number < lowest {
-                                total.1 = Some(Found { seed, failure });
-                            }
-                            break;
-                        }
-                    }
-                }
-                progress(chunk.saturating_add(CHUNK).min(count));
-            }
-            total.lock().unwrap_or_else(PoisonError::into_inner).0.add(&report);
-        };
-        thread::scope(|scope| {
-            for _ in 1..threads.get() {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let (report, found) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.map_or(Ok(report), Err)
+        run_many(start, count, threads, progress, &|seed| self.run(seed, Trace::silent()))
     }
 
     /// Returns the lowest of these seeds at which the planted bug, and nothing else, violates a check: the same
@@ -156,6 +120,90 @@ impl Plan {
     }
 }
 
+/// Runs the worlds of many seeds on all cores and adds up what they met: for worlds of your own. `run` builds and runs
+/// the world of one seed, and must do the same for the same seed; a panic in it is a violation like any other.
+///
+/// ```
+/// use tenure_sim::{Prng, Scenario, World, run_seeds};
+///
+/// let found = run_seeds(0..100, |seed, trace| {
+///     let mut choices = Prng::new(seed);
+///     let scenario = Scenario::swarm(&mut choices);
+///     // Here would be `World::with_app` and a check or two.
+///     World::new(scenario, &mut choices).with_trace(trace).run()
+/// });
+/// match found {
+///     Ok(report) => assert_eq!(report.worlds, 100),
+///     Err(found) => panic!("{found}"),
+/// }
+/// ```
+///
+/// # Errors
+/// Returns the lowest seed that violated a check. Its world has then been run once more, with a full trace.
+pub fn run_seeds(
+    seeds: Range<u64>,
+    run: impl Fn(u64, Trace) -> Result<Report, Box<Failure>> + Sync,
+) -> Result<Report, Found> {
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let count = seeds.end.saturating_sub(seeds.start);
+    let run = |seed, trace| caught(|| run(seed, trace));
+    run_many(seeds.start, count, threads, &|_| {}, &|seed| run(seed, Trace::silent())).map_err(|found| {
+        match run(found.seed, Trace::full()) {
+            Err(failure) => Found { failure, ..found },
+            Ok(_) => found,
+        }
+    })
+}
+
+/// Runs the worlds of many seeds; see [`Plan::run_all`].
+fn run_many(
+    start: u64,
+    count: u64,
+    threads: NonZeroUsize,
+    progress: &(dyn Fn(u64) + Sync),
+    run: &(dyn Fn(u64) -> Result<Report, Box<Failure>> + Sync),
+) -> Result<Report, Found> {
+    let next = AtomicU64::new(0);
+    let stop = AtomicU64::new(count);
+    let total = Mutex::new((Report::default(), None::<Found>));
+    let work = || {
+        let mut report = Report::default();
+        loop {
+            let chunk = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if chunk >= stop.load(Ordering::Relaxed) {
+                break;
+            }
+            for number in chunk..(chunk + CHUNK).min(count) {
+                match run(start.wrapping_add(number)) {
+                    Ok(one) => report.add(&one),
+                    Err(failure) => {
+                        // Lower seeds have all been handed out; only higher ones are called off.
+                        stop.fetch_min(chunk, Ordering::Relaxed);
+                        let seed = start.wrapping_add(number);
+                        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                        let lowest =
+                            total.1.as_ref().map_or(u64::MAX, |found| found.seed.wrapping_sub(start));
+                        if number < lowest {
+                            total.1 = Some(Found { seed, failure });
+                        }
+                        break;
+                    }
+                }
+            }
+            progress(chunk.saturating_add(CHUNK).min(count));
+        }
+        total.lock().unwrap_or_else(PoisonError::into_inner).0.add(&report);
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.get() {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let (report, found) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.map_or(Ok(report), Err)
+}
+
 /// Runs a world; a panic in it is a violation like any other.
 pub(crate) fn caught(run: impl FnOnce() -> Result<Report, Box<Failure>>) -> Result<Report, Box<Failure>> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
@@ -165,6 +213,21 @@ pub(crate) fn caught(run: impl FnOnce() -> Result<Report, Box<Failure>>) -> Resu
         Err(Box::new(Failure { violation, at: Moment::START, steps: 0, lines: Vec::new() }))
     })
 }
+
+/// Shows the seed, the last lines of the trace, and what was violated.
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { violation, at, lines, .. } = &*self.failure;
+        writeln!(f, "seed {:#x}", self.seed)?;
+        for line in lines.iter().skip(lines.len().saturating_sub(SHOWN)) {
+            writeln!(f, "    {line}")?;
+        }
+        write!(f, "violated at t={at}: {violation}")
+    }
+}
+
+/// How many lines of its trace a failure shows.
+const SHOWN: usize = 40;
 
 /// How many seeds a thread takes at a time.
 const CHUNK: u64 = 64;

@@ -12,9 +12,12 @@ use crate::faults::Faults;
 use crate::store::Stamping;
 
 /// Everything about a world that is fixed before it begins.
+///
+/// Start from [`Scenario::swarm`], which draws a rough world in which every guarantee must hold, or from
+/// [`Scenario::calm`], in which nothing goes wrong, and set the fields that your test is about.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How many machines there are, each running one node at a time.
+    /// How many machines there are, each running one node at a time: 1 to 31.
     pub machines: usize,
     /// How many cells they want.
     pub cells: usize,
@@ -33,14 +36,17 @@ pub struct Scenario {
     pub wall_off: Duration,
     /// How long a request usually takes in one direction, at most.
     pub latency: Duration,
-    /// How often an application does something, at most.
+    /// The longest time from one turn of an application to the next; the shortest is an eighth of it. In the calm a
+    /// turn comes every sixteenth of a ttl.
     pub pace: Duration,
     /// How long things go wrong before the world heals.
     pub storm: Duration,
     /// What goes wrong until then.
     pub faults: Faults,
-    /// How likely an application holds on to a cell rather than giving it back or away.
+    /// How likely the built-in application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
+    /// How much longer than G4's bound the applications may take, once it is calm, until they are content.
+    pub grace: Duration,
     /// Where the world is special.
     pub family: Family,
 }
@@ -82,6 +88,51 @@ impl Family {
 }
 
 impl Scenario {
+    /// Describes a world in which nothing goes wrong: three machines and two cells, the protocol's default times, clocks
+    /// that are right, a store that stamps as S3 does, and a minute of storm without a single fault.
+    ///
+    /// It is a place to start from: set what the test is about, and leave the rest.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use tenure_sim::{Faults, Rate, Scenario};
+    ///
+    /// let scenario = Scenario {
+    ///     machines: 2,
+    ///     faults: Faults {
+    ///         reply_lost: Rate::percent(20),
+    ///         // Every five seconds some machine may die or stand still.
+    ///         every: Duration::from_secs(5),
+    ///         crash: Rate::percent(10),
+    ///         long_pause: Rate::percent(10),
+    ///         ..Faults::default()
+    ///     },
+    ///     ..Scenario::calm()
+    /// };
+    /// # assert_eq!(scenario.cells, 2);
+    /// ```
+    pub fn calm() -> Self {
+        let config = Config::new("n");
+        let ttl = config.ttl;
+        Self {
+            machines: 3,
+            cells: 2,
+            share_name: false,
+            stamping: Stamping::HTTP,
+            disagreement: Duration::ZERO,
+            drift_ppm: 0,
+            wall_off: Duration::ZERO,
+            latency: Duration::from_millis(50),
+            pace: ttl / 8,
+            storm: ttl * 6,
+            faults: Faults::default(),
+            loyalty: Rate::percent(80),
+            grace: ttl * 4,
+            family: Family::Common,
+            config,
+        }
+    }
+
     /// Draws a world in which every guarantee must hold.
     pub fn swarm(choices: &mut impl Choices) -> Self {
         let family = match choices.number(10) {
@@ -128,6 +179,7 @@ impl Scenario {
             storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
+            grace: ttl * 4,
             family,
             config,
         };
@@ -216,6 +268,7 @@ fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
     faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
     faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
     faults.every = ttl / 2;
+    faults.message_lost = Rate::percent(25);
     match family {
         Family::Common => {}
         Family::Edge | Family::Silent => {

@@ -17,6 +17,30 @@ use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
 
 /// A store with every version it ever held.
+///
+/// A check reads it by [`history`](Self::history) and [`current`](Self::current), under the names that
+/// [`Key`] gives. It can also be used alone, as a store for tests of anything that speaks [`Op`] and [`Reply`]:
+///
+/// ```
+/// use tenure_core::{AttemptId, CellId, Guard, Key, Op, Reply, WriteOp, WriteReply};
+/// use tenure_sim::{Moment, Stamping, Store, Visit};
+///
+/// let mut store = Store::new(Stamping::HTTP);
+/// let key = Key::owner(&CellId::new("orders:42")?);
+/// let create = Op::Write(WriteOp {
+///     id: AttemptId::new(1),
+///     key: key.clone(),
+///     guard: Guard::Absent,
+///     body: br#"{"node":"a.1","epoch":1}"#.as_slice().into(),
+///     timeout: core::time::Duration::from_secs(1),
+/// });
+/// let visit = Visit { at: Moment::from_nanos(5), by: Some(0), ..Visit::default() };
+/// assert!(matches!(store.execute(&create, visit), Reply::Write(WriteReply::Applied { .. })));
+/// // Somebody is there now, so creating it again is refused.
+/// assert_eq!(store.execute(&create, visit), Reply::Write(WriteReply::Rejected));
+/// assert_eq!(store.history(key.as_str()).len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,

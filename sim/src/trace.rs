@@ -76,6 +76,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         }
         Step::Healed => [7, 0],
         Step::Jumped(machine, by) => [8, *machine as u64 ^ by.unsigned_abs()],
+        Step::Noted(text) => [17, hash(text.as_bytes())],
         Step::Noticed(notice) => [9, discriminant(notice)],
         Step::Paused(pause) => [10, pause.as_nanos() as u64],
         Step::Removed(key) => [11, hash(key.as_bytes())],
@@ -174,6 +175,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Jumped(machine, by) => {
             write!(line, "the wall clock of n{} jumps by {} ms", machine + 1, by / 1_000_000)
         }
+        Step::Noted(text) => write!(line, "{text}"),
         Step::Noticed(notice) => write!(line, "-> {notice:?}"),
         Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
         Step::Removed(key) => write!(line, "somebody removes {key}"),

@@ -9,7 +9,10 @@ use crate::node::{Machine, Session};
 use crate::scenario::Scenario;
 use crate::store::Store;
 
-/// One step of a world.
+/// One step of a world: the smallest thing that happens, at one moment of true time.
+///
+/// One event of an engine makes many of them, in this order: `Told`, then for each command that the engine gives `Sent`,
+/// `Done` (after which the application may have `Acknowledged` or `Noted` something) or `Noticed`, and at last `Handled`.
 #[derive(Debug)]
 pub enum Step<'w> {
     /// The application acknowledged work done under a tenure: it asked `verify` under this ticket, was told
@@ -43,6 +46,8 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// The application wrote this into the trace.
+    Noted(&'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
     /// The process stands still for so long.
@@ -68,7 +73,37 @@ pub enum Step<'w> {
     Started,
 }
 
-/// A world at one moment.
+/// A world at one moment, as nobody inside can see it: what a [`Check`](crate::Check) looks at.
+///
+/// ```
+/// use tenure_core::{Holder, Key};
+/// use tenure_sim::{Check, Prng, Scenario, Step, View, Violation, World};
+///
+/// /// Nobody who has left is named by a record: looks into the store whenever a process dies.
+/// #[derive(Debug)]
+/// struct LeavesNothing;
+///
+/// impl Check for LeavesNothing {
+///     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+///         let (Step::Crashed, Some(session)) = (view.step, view.session()) else { return Ok(()) };
+///         if session.engine().fenced() != Some(tenure_core::FenceCause::Left) {
+///             return Ok(());
+///         }
+///         for cell in view.cells {
+///             let last = view.store.history(Key::owner(cell).as_str()).last();
+///             let owner = last.and_then(|version| version.owner.as_ref());
+///             if owner.is_some_and(|owner| owner.holder() == Holder::Node(session.id())) {
+///                 let why = format_args!("{} left and still has {cell}", session.id());
+///                 return Err(Violation::new("leaves nothing", why));
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let mut choices = Prng::new(3);
+/// World::new(Scenario::calm(), &mut choices).with_check(Box::new(LeavesNothing)).run().expect("holds");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'w> {
     /// The true time.
@@ -85,6 +120,8 @@ pub struct View<'w> {
     pub cells: &'w [CellId],
     /// What kind of world it is.
     pub scenario: &'w Scenario,
+    /// Since when it is calm, if it is.
+    pub calm: Option<Moment>,
     pub(crate) machines: &'w [Machine],
 }
 

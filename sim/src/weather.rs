@@ -1,36 +1,17 @@
-//! What happens to machines: pauses, deaths, jumping clocks, and the calm after the storm.
+//! What happens to machines: pauses, deaths, jumping clocks, and hands that meddle with the store.
 
 use core::time::Duration;
 
 use tenure_core::{Event, Key};
 
+use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
-use crate::clock::Moment;
-use crate::faults::Faults;
 use crate::queue::Occasion;
-use crate::scenario::Family;
 use crate::view::Step;
 use crate::world::World;
 
-/// The phase in which nothing goes wrong and everything wanted must come about.
-#[derive(Debug)]
-pub(crate) struct Calm {
-    /// For each cell, the machines that want it, as bits.
-    wanted: Vec<u32>,
-    /// Whether every call must be seen to end, rather than only the cells be owned.
-    is_thorough: bool,
-    /// Everything wanted has come about; only open calls are waited for.
-    pub(crate) is_closing: bool,
-}
-
-impl Calm {
-    pub(crate) fn wants(&self, cell: usize, machine: usize) -> bool {
-        self.wanted[cell] >> machine & 1 == 1
-    }
-}
-
-impl<C: Choices> World<'_, C> {
+impl<C: Choices, A: App> World<'_, C, A> {
     /// Lets something happen to one machine, perhaps.
     pub(crate) fn weather(&mut self) -> Result<(), Violation> {
         if self.calm.is_some() {
@@ -156,8 +137,7 @@ impl<C: Choices> World<'_, C> {
 
     /// Ends a process whose session is over; tells whether it did so now.
     pub(crate) fn ends(&mut self, session: usize) -> Result<bool, Violation> {
-        let client = &self.sessions[session].client;
-        if let Some(open) = client.open().first() {
+        if let Some(open) = self.processes[session].open().first() {
             let why = format_args!("the session is over but {:?} was never answered", open.call);
             return Err(Violation::new("answers", why));
         }
@@ -168,111 +148,4 @@ impl<C: Choices> World<'_, C> {
         self.crash(session, Duration::ZERO)?;
         Ok(true)
     }
-
-    /// Ends the storm.
-    pub(crate) fn heal(&mut self) -> Result<(), Violation> {
-        if self.scenario.family == Family::RecordsRemoved {
-            // A cell whose record went back may rightly be refused for ever.
-            self.end();
-            return Ok(());
-        }
-        self.scenario.faults =
-            Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
-        for session in self.running().collect::<Vec<_>>() {
-            self.resume(session)?;
-        }
-        if self.machines.iter().all(|machine| machine.session.is_none()) {
-            self.start(0)?;
-        }
-        let alive: Vec<usize> = self.running().map(|session| self.sessions[session].machine).collect();
-        let wanted = (0..self.cells.len())
-            .map(|_| {
-                let surely = alive[self.choices.number(alive.len())];
-                1 << surely | self.choices.number(1 << self.machines.len()) as u32
-            })
-            .collect();
-        let is_thorough = self.choices.number(4) == 1;
-        self.calm = Some(Calm { wanted, is_thorough, is_closing: false });
-        let judged = self.last_landing().max(self.at).after(self.bound());
-        self.queue.plan(judged, Occasion::Judge);
-        self.emit(None, &Step::Healed)
-    }
-
-    /// Sees whether the calm has brought everything about.
-    pub(crate) fn look_around(&mut self) -> Result<(), Violation> {
-        let Some(calm) = &self.calm else { return Ok(()) };
-        if !calm.is_closing {
-            if self.orphan().is_some() {
-                return Ok(());
-            }
-            if !calm.is_thorough {
-                self.end();
-                return Ok(());
-            }
-            let ttl = self.scenario.config.ttl;
-            let judged = self.at.after((ttl * 2 + self.scenario.config.patience) * 5 / 4 + self.bound());
-            self.queue.plan(judged, Occasion::Judge);
-            if let Some(calm) = &mut self.calm {
-                calm.is_closing = true;
-            }
-        }
-        if self.running().all(|session| self.sessions[session].client.open().is_empty()) {
-            self.end();
-        }
-        Ok(())
-    }
-
-    /// Finds what has not come about although it had to by now.
-    pub(crate) fn judge(&mut self) -> Result<(), Violation> {
-        let Some(calm) = &self.calm else { return Ok(()) };
-        if !calm.is_closing {
-            let cell = self.orphan().map_or("", |cell| self.cells[cell].as_str());
-            return Err(Violation::new("G4", format_args!("nobody who wants {cell} has it in time")));
-        }
-        // The bound of the first judgement may still be pending when the second begins.
-        let stuck = self
-            .running()
-            .flat_map(|session| self.sessions[session].client.open())
-            .find(|open| self.at.since(open.asked) > self.scenario.config.ttl * 2 + self.bound());
-        match stuck {
-            Some(open) => Err(Violation::new("answers", format_args!("{:?} is never answered", open.call))),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns a cell that nobody who wants it has.
-    fn orphan(&self) -> Option<usize> {
-        let calm = self.calm.as_ref()?;
-        (0..self.cells.len()).find(|&cell| {
-            !self.running().any(|session| {
-                let session = &self.sessions[session];
-                let now = self.machines[session.machine].now(self.at);
-                calm.wants(cell, session.machine) && session.engine.tenure(&self.cells[cell], now).is_some()
-            })
-        })
-    }
-
-    /// Returns how long after the storm everything wanted may take: what G4 grants, with its round trips, a
-    /// retry or two of what the storm interrupted, and the drift of the clocks that measure it.
-    fn bound(&self) -> Duration {
-        let config = &self.scenario.config;
-        let ttl =
-            if self.scenario.family == Family::LeasesRemoved { tenure_core::TTL_MAX * 2 } else { config.ttl };
-        let longest = ttl
-            + config.clock.margin
-            + Duration::from_secs(2)
-            + config.poll * 2
-            + config.attempt_timeout * 4
-            + self.scenario.latency * 32
-            + THROTTLED_MAX;
-        longest + longest * (3 * config.drift_permille) / 1000
-    }
-
-    /// Returns when the last write now in flight reaches the store.
-    fn last_landing(&self) -> Moment {
-        self.flights.iter().filter_map(|flight| flight.lands()).max().unwrap_or_default()
-    }
 }
-
-/// The longest time for which the simulated store asks to slow down.
-const THROTTLED_MAX: Duration = Duration::from_secs(1);

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use tenure_core::{Event, FaultKind, Op, Reply, WriteReply};
 
+use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
@@ -39,7 +40,7 @@ impl Flight {
     }
 }
 
-impl<C: Choices> World<'_, C> {
+impl<C: Choices, A: App> World<'_, C, A> {
     /// Sends a request.
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;

@@ -80,6 +80,12 @@ witnesses! {
     TransferAccepted = "transfer-accepted",
     /// A verify was answered with no.
     VerifyRefused = "verify-refused",
+    /// Once it was calm, a watch showed what it had missed.
+    WatchCaughtUp = "watch-caught-up",
+    /// A watch ended in an error before it had shown anything.
+    WatchFailed = "watch-failed",
+    /// Watchers were told that the record says something else.
+    WatchTold = "watch-told",
     /// A waiting claim was granted after more than a poll interval.
     WaitRewarded = "wait-rewarded",
 }
@@ -165,7 +171,7 @@ impl Spotter {
                 self.unknown.retain(|attempt| attempt.session != actor);
             }
             Step::Done { call, asked, outcome, .. } => self.done(view, call, *asked, outcome),
-            Step::Noticed(notice) => self.noticed(notice),
+            Step::Noticed(notice) => self.noticed(view, notice),
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
             Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
             Step::Served { op, reply, is_late } => self.served(view, actor, op, reply, *is_late),
@@ -215,6 +221,7 @@ impl Spotter {
             Outcome::Claimed(Err(ClaimError::Held(..))) => self.note(Witness::Held),
             Outcome::Released(Ok(())) => self.note(Witness::Released),
             Outcome::Verified(Err(VerifyError::NotOwner(_))) => self.note(Witness::VerifyRefused),
+            Outcome::Watched(Err(_)) => self.note(Witness::WatchFailed),
             Outcome::Claimed(Err(_))
             | Outcome::Joined(_)
             | Outcome::Left
@@ -225,14 +232,20 @@ impl Spotter {
             | Outcome::Transferred(_)
             | Outcome::Unwatched
             | Outcome::Verified(_)
-            | Outcome::Watched(_) => {}
+            | Outcome::Watched(Ok(_)) => {}
         }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these matter to it")]
-    fn noticed(&mut self, notice: &Notice) {
+    fn noticed(&mut self, view: &View<'_>, notice: &Notice) {
         match notice {
             Notice::CellLost { .. } => self.note(Witness::Lost),
+            Notice::OwnerChanged { .. } => {
+                self.note(Witness::WatchTold);
+                if view.calm.is_some() {
+                    self.note(Witness::WatchCaughtUp);
+                }
+            }
             Notice::Fenced(cause) => match cause {
                 FenceCause::Credentials => self.note(Witness::FencedByCredentials),
                 FenceCause::Expired => self.note(Witness::FencedByExpiry),

@@ -5,33 +5,49 @@
 //! may break, and a calm, in which everything wanted must come about within a bound.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
-use tenure_core::{Call, CellId, Command, Engine, Event, Key, Notice, Op, Outcome, SessionId, Ticket};
+use tenure_core::{CellId, Command, Event, Op};
 
+use crate::app::App;
+use crate::calm::Calm;
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
-use crate::client::{Client, Intent, Mood, Phase, Reaction};
+use crate::client::Client;
 use crate::clock::{Clock, Moment};
+use crate::context::Action;
+use crate::letters::Letter;
 use crate::node::{Machine, Session};
+use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::view::{Step, View};
-use crate::weather::Calm;
 use crate::wire::Flight;
 use crate::witness::Spotter;
 
 /// A world that is about to run.
+///
+/// Build it from a scenario and a source of chance, add to it, and run it. Equal choices make equal worlds, so a source
+/// that was drawn from already (for the scenario, as a rule) goes on where it is.
 #[derive(Debug)]
-pub struct World<'c, C> {
+pub struct World<'c, C, A = Client> {
     pub(crate) scenario: Scenario,
     pub(crate) choices: &'c mut C,
     pub(crate) at: Moment,
     pub(crate) queue: Queue,
     pub(crate) machines: Vec<Machine>,
     pub(crate) sessions: Vec<Session>,
+    /// What runs in each of the sessions.
+    pub(crate) processes: Vec<Process<A>>,
+    pub(crate) factory: Factory<'c, A>,
+    /// Used by each call of an application; empty between them.
+    pub(crate) actions: Vec<Action>,
+    /// What applications want from their engines as soon as the engine at work has been heard out.
+    pub(crate) pending: VecDeque<(usize, Action)>,
+    pub(crate) letters: Vec<Option<Letter>>,
     pub(crate) store: Store,
     pub(crate) cells: Vec<CellId>,
     pub(crate) flights: Vec<Flight>,
@@ -46,11 +62,23 @@ pub struct World<'c, C> {
 }
 
 impl<'c, C: Choices> World<'c, C> {
-    /// Builds a world with every check that its scenario calls for.
+    /// Builds a world of the built-in application, with every check that its scenario calls for.
     ///
     /// # Panics
     /// If the scenario's configuration breaks one of the protocol's inequalities.
     pub fn new(scenario: Scenario, choices: &'c mut C) -> Self {
+        let client = Client::new(&scenario);
+        Self::with_app(scenario, choices, move || client.clone())
+    }
+}
+
+impl<'c, C: Choices, A: App> World<'c, C, A> {
+    /// Builds a world in which each process runs the application that `make` makes for it, with every check that its
+    /// scenario calls for.
+    ///
+    /// # Panics
+    /// If the scenario's configuration breaks one of the protocol's inequalities.
+    pub fn with_app(scenario: Scenario, choices: &'c mut C, make: impl FnMut() -> A + 'c) -> Self {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping);
         let cells = (0..scenario.cells).map(cell_name).collect();
@@ -62,6 +90,11 @@ impl<'c, C: Choices> World<'c, C> {
             queue: Queue::default(),
             machines: Vec::new(),
             sessions: Vec::new(),
+            processes: Vec::new(),
+            factory: Factory(Box::new(make)),
+            actions: Vec::new(),
+            pending: VecDeque::new(),
+            letters: Vec::new(),
             store,
             cells,
             flights: Vec::new(),
@@ -137,7 +170,9 @@ impl<'c, C: Choices> World<'c, C> {
             let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
-        self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        if !self.scenario.faults.every.is_zero() {
+            self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
+        }
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 
@@ -154,6 +189,7 @@ impl<'c, C: Choices> World<'c, C> {
                 self.pass(flight);
                 Ok(())
             }
+            Occasion::Bring { session, letter } => self.bring(session, letter),
             Occasion::Deliver { flight } => {
                 self.deliver(flight)?;
                 self.pass(flight);
@@ -165,11 +201,11 @@ impl<'c, C: Choices> World<'c, C> {
                 Ok(())
             }
             Occasion::Heal => self.heal(),
-            Occasion::Hint { machine, cell } => self.hint(machine, cell),
             Occasion::Judge => self.judge(),
             Occasion::Resume { session } => self.resume(session),
             Occasion::Start { machine } => self.start(machine),
             Occasion::Tick { session } => self.tick(session),
+            Occasion::Turn { session } => self.turn(session),
             Occasion::Wake { machine, generation } => self.wake(machine, generation),
             Occasion::Weather => self.weather(),
         }
@@ -182,10 +218,10 @@ impl<'c, C: Choices> World<'c, C> {
                 let session = self.flights[flight].session;
                 self.sessions[session].is_running.then(|| self.sessions[session].machine)
             }
-            Occasion::Tick { session } => {
+            Occasion::Bring { session, .. } | Occasion::Tick { session } | Occasion::Turn { session } => {
                 self.sessions[session].is_running.then(|| self.sessions[session].machine)
             }
-            Occasion::Hint { machine, .. } | Occasion::Wake { machine, .. } => Some(machine),
+            Occasion::Wake { machine, .. } => Some(machine),
             Occasion::Arrive { .. }
             | Occasion::Heal
             | Occasion::Judge
@@ -193,90 +229,6 @@ impl<'c, C: Choices> World<'c, C> {
             | Occasion::Start { .. }
             | Occasion::Weather => None,
         }
-    }
-
-    /// Starts a new process, which is a new session, on a machine that runs none.
-    pub(crate) fn start(&mut self, machine: usize) -> Result<(), Violation> {
-        if self.machines[machine].session.is_some() {
-            return Ok(());
-        }
-        let number = self.sessions.len();
-        let mut config = self.scenario.config.clone();
-        config.name.clone_from(&self.machines[machine].name);
-        let seed = (self.choices.number(1 << 31) as u64) << 16;
-        let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
-            .expect("the configuration was checked when the world began");
-        let client = Client::new(self.cells.len());
-        let lease_key = Key::lease(engine.node());
-        self.sessions.push(Session {
-            machine,
-            engine,
-            seed,
-            lease_key,
-            renews_since: None,
-            client,
-            is_running: true,
-        });
-        self.machines[machine].session = Some(number);
-        self.emit(Some(number), &Step::Started)?;
-        self.tick(number)
-    }
-
-    /// Lets an application do the next thing.
-    fn tick(&mut self, session: usize) -> Result<(), Violation> {
-        if !self.sessions[session].is_running {
-            return Ok(());
-        }
-        if self.sessions[session].client.phase == Phase::Over && self.ends(session)? {
-            return Ok(());
-        }
-        let machine = self.sessions[session].machine;
-        let ttl = self.scenario.config.ttl;
-        let pause = match &self.calm {
-            Some(_) => ttl / 16,
-            None => self.choices.between(self.scenario.pace / 8, self.scenario.pace),
-        };
-        self.queue.plan(self.at.after(pause), Occasion::Tick { session });
-        let now = self.machines[machine].now(self.at);
-        let (machines, sessions) = (&self.machines, &self.sessions);
-        let others = || {
-            let running = machines.iter().filter_map(|machine| machine.session);
-            running.filter(|&other| other != session).map(|other| sessions[other].id())
-        };
-        let mood = Mood { cells: &self.cells, others: &others, ttl, loyalty: self.scenario.loyalty };
-        let Session { client, engine, .. } = &self.sessions[session];
-        let intent = match &self.calm {
-            Some(calm) if calm.is_closing => None,
-            Some(calm) => client.settle(|cell| calm.wants(cell, machine), &mood, self.choices),
-            None => client.roam(engine, now, &mood, self.choices),
-        };
-        match intent {
-            Some(Intent::Ask(call, cell)) => self.ask(session, call, cell),
-            Some(Intent::Cancel(ticket)) => {
-                // What has become due first, a fence say, may still answer the call; after that nothing may.
-                self.handle(session, Event::Cancel(ticket))?;
-                self.sessions[session].client.end(ticket);
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Asks the engine for something on the application's behalf.
-    pub(crate) fn ask(&mut self, session: usize, call: Call, cell: Option<usize>) -> Result<(), Violation> {
-        let ticket = self.sessions[session].client.begin(call.clone(), cell, self.at);
-        self.emit(Some(session), &Step::Asked(ticket, &call))?;
-        self.handle(session, Event::Call(ticket, call))
-    }
-
-    fn hint(&mut self, machine: usize, cell: usize) -> Result<(), Violation> {
-        let Some(session) = self.machines[machine].session else { return Ok(()) };
-        let client = &self.sessions[session].client;
-        if client.phase != Phase::Joined || !client.is_idle(cell) || self.calm.is_some() {
-            return Ok(());
-        }
-        let claim = Call::Claim { cell: self.cells[cell].clone(), wait: Duration::ZERO };
-        self.ask(session, claim, Some(cell))
     }
 
     fn wake(&mut self, machine: usize, generation: u32) -> Result<(), Violation> {
@@ -287,8 +239,14 @@ impl<'c, C: Choices> World<'c, C> {
         }
     }
 
-    /// Gives the engine an event and does everything it then wants done.
+    /// Gives the engine an event, does everything it then wants done, and asks what applications want to ask about it.
     pub(crate) fn handle(&mut self, session: usize, event: Event) -> Result<(), Violation> {
+        self.hear_out(session, event)?;
+        self.ask_pending()
+    }
+
+    /// Gives the engine an event and does everything it then wants done.
+    pub(crate) fn hear_out(&mut self, session: usize, event: Event) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Told(&event))?;
         self.steps += 1;
         let machine = self.sessions[session].machine;
@@ -316,39 +274,6 @@ impl<'c, C: Choices> World<'c, C> {
         self.emit(Some(session), &Step::Handled { now, authority })
     }
 
-    fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
-        let Some(open) = self.sessions[session].client.end(ticket) else {
-            return Err(Violation::new("answers", format_args!("{ticket} was answered but is not open")));
-        };
-        let step = Step::Done { ticket, call: &open.call, asked: open.asked, outcome };
-        self.emit(Some(session), &step)?;
-        match self.sessions[session].client.on_done(&open, outcome) {
-            Reaction::Acknowledge(tenure) => {
-                let now = self.machines[self.sessions[session].machine].now(self.at);
-                if self.sessions[session].engine.tenure(&tenure.cell, now).as_ref() == Some(&tenure) {
-                    self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
-                }
-            }
-            Reaction::Tell(to, cell) => {
-                let target = self.running().find(|&other| *self.sessions[other].id() == to);
-                if let Some(target) = target
-                    && self.choices.number(4) > 0
-                {
-                    let machine = self.sessions[target].machine;
-                    self.queue.plan(self.at.after(self.scenario.latency), Occasion::Hint { machine, cell });
-                }
-            }
-            Reaction::Nothing => {}
-        }
-        Ok(())
-    }
-
-    fn noticed(&mut self, session: usize, notice: &Notice) -> Result<(), Violation> {
-        self.sessions[session].client.on_notice(notice, &self.cells);
-        self.emit(Some(session), &Step::Noticed(notice))?;
-        if matches!(notice, Notice::Authority { .. }) { self.stall(session) } else { Ok(()) }
-    }
-
     /// Tells everybody who watches about a step.
     pub(crate) fn emit(&mut self, actor: Option<usize>, step: &Step<'_>) -> Result<(), Violation> {
         let view = View {
@@ -360,6 +285,7 @@ impl<'c, C: Choices> World<'c, C> {
             cells: &self.cells,
             scenario: &self.scenario,
             machines: &self.machines,
+            calm: self.calm.as_ref().map(|calm| calm.since),
         };
         self.trace.record(&view);
         self.spotter.observe(&view);

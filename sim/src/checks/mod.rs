@@ -8,6 +8,7 @@ mod fence;
 mod history;
 mod record;
 mod session;
+mod watches;
 mod writes;
 
 pub use answers::Answers;
@@ -16,6 +17,7 @@ pub use fence::Fence;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
@@ -24,6 +26,9 @@ use crate::scenario::{Family, Scenario};
 use crate::view::View;
 
 /// Something that must be true of every world.
+///
+/// A world asks it about every step, tens of thousands of times, so it should look only where something can have
+/// changed. It may keep a memory of its own, and share state with the application under test; [`View`] has an example.
 pub trait Check: fmt::Debug {
     /// Looks at the step just made.
     ///
@@ -64,6 +69,7 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
         Box::<Writes>::default(),
         Box::<Sessions>::default(),
         Box::<Answers>::default(),
+        Box::<Watches>::default(),
     ];
     // Where owner records are removed by force, a second owner may begin again at epoch 1.
     if scenario.family != Family::RecordsRemoved {
