@@ -10,7 +10,7 @@ use super::{Ended, Verdict, one, show};
 pub(crate) fn main(args: &Find) -> Ended {
     let plan = args.world.plan();
     let seeds = args.start..args.start.saturating_add(args.seeds);
-    let Some((seed, shrunk)) = smallest(&plan, seeds, &args.witnesses, args.runs) else {
+    let Some((seed, shrunk)) = smallest(&plan, seeds, FIRST, &args.witnesses, args.runs) else {
         println!("not met in {} worlds", args.seeds);
         return Ok(Verdict::Violated);
     };
@@ -33,18 +33,24 @@ pub(crate) fn picture(plan: &Plan, shrunk: &Shrunk, title: &str) -> String {
     // That it holds, or what else it meets later, is not the question.
     let _ = one::replay(plan, &shrunk.tape, film.clone(), Trace::silent());
     let latency = plan.scenario(&mut Tape::new(&shrunk.tape)).latency;
-    film.draw(title, Span { from: None, to: Some(shrunk.failure.at.after(latency * 2)) }, None)
+    film.draw(
+        title,
+        Span { from: None, to: Some(shrunk.failure.at.after(latency * 2)), moments: Some(MOMENTS) },
+        None,
+    )
 }
 
-/// Shrinks the worlds of the first few seeds that meet all of these, and returns the smallest with its seed.
+/// Shrinks the worlds of the first few seeds that meet all of these, with so many runs in all, and returns the smallest
+/// with its seed.
 pub(crate) fn smallest(
     plan: &Plan,
     seeds: impl Iterator<Item = u64>,
+    first: u32,
     wanted: &[Witness],
     runs: u32,
 ) -> Option<(u64, Shrunk)> {
-    let found = seeds.filter_map(|seed| Some((seed, shrink(plan, seed, wanted, runs / FIRST as u32)?)));
-    found.take(FIRST).min_by_key(|(_, shrunk)| shrunk.after.effort())
+    let found = seeds.filter_map(|seed| Some((seed, shrink(plan, seed, wanted, runs / first)?)));
+    found.take(first as usize).min_by_key(|(_, shrunk)| shrunk.after.effort())
 }
 
 /// Returns a small world that meets all of these situations, if the world of the seed does.
@@ -63,4 +69,7 @@ fn shrink(plan: &Plan, seed: u64, wanted: &[Witness], runs: u32) -> Option<Shrun
 }
 
 /// How many worlds that meet it compete: a first one may have to be complicated.
-const FIRST: usize = 12;
+const FIRST: u32 = 12;
+
+/// How many moments a picture shows: its last ones, on a page or two.
+const MOMENTS: usize = 64;

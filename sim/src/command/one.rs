@@ -54,7 +54,7 @@ pub(crate) fn main(args: &Args) -> Ended {
         transcripts(&scribe.transcripts(), result.as_ref().err());
     }
     if let Some(path) = &output.picture {
-        let span = Span { from: output.from.map(millis), to: output.to.map(millis) };
+        let span = Span { from: output.from.map(millis), to: output.to.map(millis), moments: None };
         write(path, &film.draw(&name, span, result.as_ref().err().map(|failure| &**failure)))?;
     }
     Ok(verdict)

@@ -105,7 +105,7 @@ impl Scene {
             (Step::Jumped(machine, by), _) => {
                 let session = self.sessions.iter().rposition(|life| life.machine == *machine);
                 let way = if *by < 0 { "back" } else { "on" };
-                let label = format!("its wall clock jumps {way} by {} s", by.unsigned_abs() / 1_000_000_000);
+                let label = format!("its wall clock jumps {way} by {} ms", by.unsigned_abs() / 1_000_000);
                 self.mark(at, session, Kind::Meddling, label);
             }
             (Step::Removed(key), _) => {

@@ -1,7 +1,7 @@
 //! Draws what each lane shows: who runs there, what it may do and holds, and what happens to it.
 
 use super::canvas::{Anchor, Canvas, Layer, text_width};
-use super::film::{Kind, Life, Scene};
+use super::film::{Kind, Life, Mark, Scene};
 use super::layout::{Columns, Rows};
 use crate::clock::Moment;
 
@@ -28,6 +28,8 @@ pub(super) fn lanes(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
 /// Draws the bars and labels of one session.
 pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows, columns: &Columns) {
     let (x, side) = (columns.machine(life.machine), columns.side(life.machine));
+    let is_here =
+        |mark: &Mark| mark.session.is_some_and(|session| scene.sessions[session].start == life.start);
     let mut bar = |layer, class: &str, from, to: Option<Moment>, half: f64, hint: &str| {
         let last = to.unwrap_or(scene.end);
         if rows.meets(from, last) {
@@ -45,11 +47,19 @@ pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows,
     for (from, to) in &life.pauses {
         bar(Layer::Bars, "paused", *from, *to, 15.0, "stands still");
     }
-    for held in life.tenures.iter().filter(|held| rows.is_within(held.from)) {
+    if rows.meets(life.start, life.end.unwrap_or(scene.end)) && !rows.is_within(life.start) {
+        let name = scene
+            .marks
+            .iter()
+            .find(|mark| mark.at == life.start && mark.kind == Kind::Start && is_here(mark));
+        let name = name.map_or("", |mark| mark.label.trim_end_matches(" starts"));
+        beside(canvas, "held", x, side, rows.y(life.start), name);
+    }
+    for held in life.tenures.iter().filter(|held| rows.meets(held.from, held.to.unwrap_or(scene.end))) {
         let class = format!("held text-cell{}", held.cell % CELLS);
         beside(canvas, &class, x, side, rows.y(held.from), &format!("holds {}", held.label));
     }
-    for (from, to) in life.pauses.iter().filter(|(from, _)| rows.is_within(*from)) {
+    for (from, to) in life.pauses.iter().filter(|(from, to)| rows.meets(*from, to.unwrap_or(scene.end))) {
         let label = match to {
             Some(to) => format!(
                 "stands still for {} s",

@@ -16,7 +16,9 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(scene: &Scene, span: Span) -> Self {
         let mut rows: Vec<(Moment, f64)> = Vec::new();
-        for at in moments(scene).into_iter().filter(|at| span.holds(*at)) {
+        let all: Vec<Moment> = moments(scene).into_iter().filter(|at| span.holds(*at)).collect();
+        let skipped = span.moments.map_or(0, |most| all.len().saturating_sub(most));
+        for at in all.into_iter().skip(skipped) {
             let y = match rows.last() {
                 None => TOP,
                 Some(&(before, y)) => y + gap(at.since(before)),

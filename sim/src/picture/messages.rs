@@ -19,7 +19,7 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
     let text = if message.is_quiet { "quiet-text" } else { "" };
     let sent = (way.lane, rows.y(message.sent));
     let mut is_labelled = false;
-    for (arrival, (at, _, is_late)) in message.served.iter().enumerate() {
+    for (at, _, is_late) in &message.served {
         let class = match (is_late, message.is_quiet) {
             (true, _) => "late",
             (false, true) => "quiet",
@@ -27,12 +27,13 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
         };
         let end = (way.edge(*at), rows.y(*at));
         canvas.arrow(class, sent, end);
-        if *is_late {
-            along(canvas, "late-text", end, sent, &format!("{} lands late", message.label));
-        }
-        if arrival == 0 {
-            is_labelled = !*is_late && along(canvas, text, sent, end, &message.label);
-        }
+        // A second arrival of the same request needs no name.
+        is_labelled = is_labelled
+            || if *is_late {
+                along(canvas, "late-text", end, sent, &format!("{} lands late", message.label))
+            } else {
+                along(canvas, text, sent, end, &message.label)
+            };
     }
     let gives_up = message
         .given_up
@@ -45,7 +46,7 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
             canvas.cross("lost", (x, y), 4.5);
         }
     }
-    if !is_labelled {
+    if message.served.is_empty() {
         let far = (way.store, sent.1 + 10.0);
         along(canvas, text, sent, far, &message.label);
     }

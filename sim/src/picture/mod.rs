@@ -34,6 +34,8 @@ pub struct Span {
     pub from: Option<Moment>,
     /// Up to when; to the end if it does not say.
     pub to: Option<Moment>,
+    /// How many moments at which something happened, the last ones; all, if it does not say.
+    pub moments: Option<usize>,
 }
 
 impl Span {
