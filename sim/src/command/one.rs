@@ -50,12 +50,13 @@ pub(crate) fn main(args: &Args) -> Ended {
             Verdict::Violated
         }
     };
+    let failure = result.as_ref().err().map(|failure| &**failure);
     if output.transcript {
-        transcripts(&scribe.transcripts(), result.as_ref().err());
+        transcripts(&scribe.transcripts(), failure);
     }
     if let Some(path) = &output.picture {
         let span = Span { from: output.from.map(millis), to: output.to.map(millis), moments: None };
-        write(path, &film.draw(&name, span, result.as_ref().err().map(|failure| &**failure)))?;
+        write(path, &film.draw(&name, span, failure))?;
     }
     Ok(verdict)
 }
@@ -103,7 +104,7 @@ fn shrink(plan: &Plan, tape: Vec<u32>, output: &Output) -> (Vec<u32>, bool) {
 }
 
 /// Prints what the sessions involved did: those that the violation names, and the one that made the last step.
-fn transcripts(transcripts: &[Transcript], failure: Option<&Box<Failure>>) {
+fn transcripts(transcripts: &[Transcript], failure: Option<&Failure>) {
     let why = failure.map(|failure| failure.violation.to_string()).unwrap_or_default();
     let is_named = |transcript: &Transcript| {
         let name = format!("session {}", transcript.session);

@@ -73,21 +73,11 @@ impl Canvas {
         self.add(Layer::Front, circle);
     }
 
-    pub(super) fn bar(
-        &mut self,
-        layer: Layer,
-        class: &str,
-        left: f64,
-        top: f64,
-        width: f64,
-        height: f64,
-        hint: &str,
-    ) {
+    /// Draws a rectangle: its upper left corner, its width and its height.
+    pub(super) fn bar(&mut self, layer: Layer, class: &str, at: (f64, f64), size: (f64, f64)) {
         let rectangle =
-            Rectangle::new().set("class", class).set("x", px(left)).set("y", px(top)).set("rx", 3);
-        let rectangle = rectangle.set("width", px(width)).set("height", px(height.max(2.0)));
-        let rectangle = if hint.is_empty() { rectangle } else { rectangle.add(Title::new(hint)) };
-        self.add(layer, rectangle);
+            Rectangle::new().set("class", class).set("x", px(at.0)).set("y", px(at.1)).set("rx", 3);
+        self.add(layer, rectangle.set("width", px(size.0)).set("height", px(size.1.max(2.0))));
     }
 
     /// Writes a text, whatever it covers.

@@ -47,17 +47,17 @@ fn legend(canvas: &mut Canvas, y: f64) {
     };
     entry(
         canvas,
-        |canvas, x, y| canvas.bar(Layer::Back, "authority", x, y - 8.0, 22.0, 16.0, ""),
+        |canvas, x, y| canvas.bar(Layer::Back, "authority", (x, y - 8.0), (22.0, 16.0)),
         "lease held: authority",
     );
     entry(
         canvas,
-        |canvas, x, y| canvas.bar(Layer::Bars, "cell0", x + 6.0, y - 8.0, 10.0, 16.0, ""),
+        |canvas, x, y| canvas.bar(Layer::Bars, "cell0", (x + 6.0, y - 8.0), (10.0, 16.0)),
         "cell held",
     );
     entry(
         canvas,
-        |canvas, x, y| canvas.bar(Layer::Bars, "paused", x, y - 8.0, 22.0, 16.0, ""),
+        |canvas, x, y| canvas.bar(Layer::Bars, "paused", (x, y - 8.0), (22.0, 16.0)),
         "stands still",
     );
     entry(canvas, |canvas, x, y| canvas.arrow("message", (x, y), (x + 24.0, y)), "request");

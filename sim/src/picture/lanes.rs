@@ -30,22 +30,22 @@ pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows,
     let (x, side) = (columns.machine(life.machine), columns.side(life.machine));
     let is_here =
         |mark: &Mark| mark.session.is_some_and(|session| scene.sessions[session].start == life.start);
-    let mut bar = |layer, class: &str, from, to: Option<Moment>, half: f64, hint: &str| {
+    let mut bar = |layer, class: &str, from, to: Option<Moment>, half: f64| {
         let last = to.unwrap_or(scene.end);
         if rows.meets(from, last) {
             let (top, end) = (rows.y(from), if to.is_some() { rows.y(last) } else { rows.bottom() });
-            canvas.bar(layer, class, x - half, top, 2.0 * half, end - top, hint);
+            canvas.bar(layer, class, (x - half, top), (2.0 * half, end - top));
         }
     };
     if let Some((from, until)) = life.authority {
         let to = Some(until).filter(|until| *until <= scene.end);
-        bar(Layer::Back, "authority", from, to, 11.0, "authority");
+        bar(Layer::Back, "authority", from, to, 11.0);
     }
     for held in &life.tenures {
-        bar(Layer::Bars, &format!("cell{}", held.cell % CELLS), held.from, held.to, 5.0, &held.label);
+        bar(Layer::Bars, &format!("cell{}", held.cell % CELLS), held.from, held.to, 5.0);
     }
     for (from, to) in &life.pauses {
-        bar(Layer::Bars, "paused", *from, *to, 15.0, "stands still");
+        bar(Layer::Bars, "paused", *from, *to, 15.0);
     }
     if rows.meets(life.start, life.end.unwrap_or(scene.end)) && !rows.is_within(life.start) {
         let name = scene
@@ -111,7 +111,7 @@ pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
 pub(super) fn versions(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &Columns) {
     for (at, label) in scene.versions.iter().filter(|(at, _)| rows.is_within(*at)) {
         let (x, y, width) = (columns.store(), rows.y(*at), pill(label));
-        canvas.bar(Layer::Front, "pill", x - width / 2.0, y - 8.5, width, 17.0, "");
+        canvas.bar(Layer::Front, "pill", (x - width / 2.0, y - 8.5), (width, 17.0));
         canvas.text("pill-text", (x, y + 3.5), Anchor::Middle, label);
     }
 }

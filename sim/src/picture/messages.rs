@@ -13,7 +13,9 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
     let way = Way { rows, lane: lane - side * 12.0, store: columns.store(), side, scene };
     let last =
         message.served.iter().map(|(at, ..)| *at).chain(message.answered).max().unwrap_or(message.sent);
-    if !rows.meets(message.sent, last) {
+    let is_late = message.served.iter().any(|(_, _, is_late)| *is_late);
+    // What came from before the picture begins would start nowhere.
+    if !rows.meets(message.sent, last) || !(is_late || rows.is_within(message.sent)) {
         return;
     }
     let text = if message.is_quiet { "quiet-text" } else { "" };

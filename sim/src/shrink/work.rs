@@ -1,164 +1,20 @@
-//! Small failures from large ones: cuts the tape of a failing world while the same check still fails.
-//!
-//! Zero is the quiet answer to every question and what a tape that has run out answers, so a smaller tape is a
-//! calmer world. First the scenario is made plainer (fewer machines and cells, fewer kinds of fault) and what
-//! follows is drawn afresh, because the choices that come later mean something else in another scenario. Then
-//! the tape itself is cut: what was left to chance in one occasion, or in many, becomes zero or is deleted, then
-//! single choices, and what is left is lowered as far as it goes. Everything follows from the tape, so the same failure always shrinks to the same one.
+//! How a failing tape becomes smaller, step by step.
 
 use core::cmp::Ordering;
-use core::num::NonZeroU32;
 
-use crate::choices::{Choices, Prng, Recorder};
+use super::replay::{Replay, Taken};
+use super::{Shrunk, Size};
+use crate::choices::Prng;
 use crate::report::{Failure, Report};
-use crate::run::{Plan, caught};
-use crate::world::World;
-
-/// Plays a tape and keeps what was really taken from it.
-#[derive(Debug)]
-pub struct Replay<'t> {
-    rest: &'t [u32],
-    /// What answers once the scenario is drawn; nothing for the rest of the tape.
-    then: Option<Prng>,
-    /// How many occasions the world may have.
-    most: usize,
-    taken: Taken,
-}
-
-/// What a world took.
-#[derive(Debug, Default)]
-struct Taken {
-    tape: Vec<u32>,
-    /// How long the tape was when each occasion began: the first is the scenario and the world's beginning.
-    starts: Vec<usize>,
-    /// How many of the choices make up the scenario.
-    mark: usize,
-}
-
-/// How large a failing world is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Size {
-    /// How many choices its tape holds, not counting the zeros at its end.
-    pub choices: usize,
-    /// How many of these are not zero: what a person must follow.
-    pub loud: usize,
-    /// How often something happened before the check failed: a message, a timer, an application's next deed.
-    pub occasions: usize,
-    /// How many events its engines handled by then.
-    pub steps: u64,
-}
-
-impl Size {
-    /// Returns what a person must follow, which is what shrinking lowers: what happened, and twice what was not left
-    /// quiet.
-    pub const fn effort(self) -> usize {
-        self.occasions + 2 * self.loud
-    }
-}
-
-/// A failure that was made smaller.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Shrunk {
-    /// The smallest tape found.
-    pub tape: Vec<u32>,
-    /// How it fails.
-    pub failure: Box<Failure>,
-    /// How large the world was.
-    pub before: Size,
-    /// How large it is now.
-    pub after: Size,
-    /// How many worlds were run to find it.
-    pub runs: u32,
-    /// Whether deleting, zeroing or lowering any single choice makes the world hold, fail otherwise, or no smaller;
-    /// if not, the runs did not suffice to say so.
-    pub is_minimal: bool,
-}
-
-/// Shrinks failures within a number of runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Shrinker {
-    runs: u32,
-}
-
-impl Choices for Replay<'_> {
-    fn below(&mut self, bound: NonZeroU32) -> u32 {
-        let choice = match (&mut self.then, self.rest.split_first()) {
-            (Some(prng), _) if self.taken.mark > 0 => prng.below(bound),
-            (_, Some((first, rest))) => {
-                self.rest = rest;
-                *first % bound
-            }
-            (_, None) => 0,
-        };
-        self.taken.tape.push(choice);
-        choice
-    }
-
-    fn goes_on(&mut self) -> bool {
-        self.taken.starts.push(self.taken.tape.len());
-        self.taken.starts.len() <= self.most
-    }
-}
-
-impl Replay<'_> {
-    /// Says that the scenario has been drawn, so that the shrinker can make it plainer on its own.
-    pub const fn mark(&mut self) {
-        self.taken.mark = self.taken.tape.len();
-    }
-}
-
-impl Shrinker {
-    /// Runs so many worlds at most, beside the first.
-    pub const fn new(runs: u32) -> Self {
-        Self { runs }
-    }
-
-    /// Shrinks the failure of a plan's seed; nothing if its world holds.
-    pub fn shrink_seed(self, plan: &Plan, seed: u64) -> Option<Shrunk> {
-        let mut prng = Prng::new(seed);
-        let mut recorder = Recorder::new(&mut prng);
-        caught(|| plan.world(&mut recorder).run()).err()?;
-        self.shrink_tape(plan, recorder.into_tape())
-    }
-
-    /// Shrinks the failure of a plan's tape; nothing if its world holds.
-    pub fn shrink_tape(self, plan: &Plan, tape: Vec<u32>) -> Option<Shrunk> {
-        self.shrink(tape, |choices| {
-            let scenario = plan.scenario(choices);
-            choices.mark();
-            World::new(scenario, choices).run()
-        })
-    }
-
-    /// Shrinks the failure of a world of your own; nothing if it holds. `run` builds the world from the choices
-    /// it is given, all of it and nothing else, and runs it.
-    pub fn shrink(
-        self,
-        tape: Vec<u32>,
-        run: impl FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>,
-    ) -> Option<Shrunk> {
-        let mut work =
-            Work { run, runs: 0, most: self.runs, best: Best::default(), check: "", spare: Taken::default() };
-        work.start(&tape)?;
-        let before = work.best.size();
-        work.plainer_scenario();
-        let mut is_minimal = false;
-        while !is_minimal && work.may_run() {
-            let has_changed = work.cut_occasions() || work.cut_choices() || work.lower();
-            is_minimal = !has_changed && work.may_run();
-        }
-        let after = work.best.size();
-        let Best { taken, failure } = work.best;
-        let tape = taken.tape;
-        failure.map(|failure| Shrunk { tape, failure, before, after, runs: work.runs, is_minimal })
-    }
-}
+use crate::run::caught;
 
 /// A failing tape on its way to a smaller one.
-struct Work<F> {
+pub(super) struct Work<F> {
     run: F,
     runs: u32,
     most: u32,
+    /// The effort of the first world: a plainer scenario is not worth more.
+    first: usize,
     best: Best,
     /// The check that must go on failing.
     check: &'static str,
@@ -197,10 +53,38 @@ impl Best {
 }
 
 impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
+    /// Prepares to run so many worlds at most, beside the first.
+    pub(super) fn new(run: F, runs: u32) -> Self {
+        let (best, spare) = (Best::default(), Taken::default());
+        Self { run, runs: 0, most: runs.saturating_add(1), first: 0, best, check: "", spare }
+    }
+
+    /// Shrinks a failing tape; nothing if its world holds.
+    pub(super) fn shrink(mut self, tape: &[u32]) -> Option<Shrunk> {
+        self.start(tape)?;
+        let before = self.best.size();
+        self.plainer_scenario();
+        let mut is_minimal = false;
+        while !is_minimal && self.may_run() {
+            let has_changed = self.cut_occasions() || self.cut_choices() || self.lower();
+            is_minimal = !has_changed && self.may_run();
+        }
+        let after = self.best.size();
+        let Best { taken, failure } = self.best;
+        failure.map(|failure| Shrunk {
+            tape: taken.tape,
+            failure,
+            before,
+            after,
+            runs: self.runs,
+            is_minimal,
+        })
+    }
+
     fn start(&mut self, tape: &[u32]) -> Option<()> {
-        self.most = self.most.saturating_add(1);
         let found = self.play(tape, None, usize::MAX)?;
         self.check = found.failure.as_ref()?.violation.check;
+        self.first = found.size().effort();
         self.best = found;
         Some(())
     }
@@ -280,7 +164,8 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     fn plainer(&mut self, scenario: &[u32]) {
         for seed in 0..PLAINER {
             let Some(found) = self.play(scenario, Some(Prng::new(seed)), usize::MAX) else { continue };
-            if order(found.scenario(), self.best.scenario()) == Ordering::Less {
+            let is_plainer = order(found.scenario(), self.best.scenario()) == Ordering::Less;
+            if is_plainer && found.size().effort() <= self.first {
                 self.best = found;
                 return;
             }
@@ -353,6 +238,7 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     }
 }
 
+#[expect(clippy::ptr_arg, reason = "stands beside `delete`, which needs the vector")]
 fn zero(tape: &mut Vec<u32>, start: usize, end: usize) {
     tape[start..end].fill(0);
 }
