@@ -63,7 +63,18 @@ pub fn least(samples: impl IntoIterator<Item = Cost>) -> Cost {
     samples.into_iter().min_by(|a, b| a.nanos.total_cmp(&b.nanos)).expect("there is a sample")
 }
 
+/// Does a piece of work and returns its result and the processor time of all threads that it took, in seconds.
+pub fn processor_seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = time_of(ClockId::ProcessCPUTime);
+    let result = work();
+    (result, time_of(ClockId::ProcessCPUTime).saturating_sub(start).as_secs_f64())
+}
+
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time_of(ClockId::ThreadCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::defects::Defect;
-use crate::id::{NodeId, SessionId};
+use crate::id::NodeId;
 use crate::name::NameError;
 use crate::record::fits;
 
@@ -107,7 +107,7 @@ impl Config {
     /// # Errors
     /// Names the inequality that fails, with its numbers.
     pub fn check(&self) -> Result<(), ConfigError> {
-        NodeId::new(&self.name, SessionId::new(0)).map_err(ConfigError::Name)?;
+        NodeId::check_name(&self.name).map_err(ConfigError::Name)?;
         if !fits(self.addr.as_deref(), &self.meta) {
             return Err(ConfigError::Facts);
         }

@@ -104,9 +104,9 @@ impl Engine {
 
     /// Returns the tenure this node may act on at `now`, without I/O.
     pub fn tenure(&self, cell: &CellId, now: Now) -> Option<Tenure> {
+        self.authority().filter(|until| now.mono < *until)?;
         let epoch = self.cells.tenure(cell, &self.env)?;
-        let until = self.authority()?;
-        (now.mono < until).then(|| Tenure { cell: cell.clone(), epoch })
+        Some(Tenure { cell: cell.clone(), epoch })
     }
 
     /// Returns this node's id.

@@ -1,6 +1,6 @@
 //! What every machine of the engine works with: the time, the outbox, fresh ids, and who awaits which reply.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::defects::{self, Defect};
 use crate::event::{Command, Notice, Outcome, Ticket};
 use crate::id::{CellId, ETag, NodeId, WriteId};
+use crate::pending::Pending;
 use crate::store::{AttemptId, Guard, Key, ListId, ListOp, ReadId, ReadOp, RemoveId, RemoveOp, WriteOp};
 use crate::time::{Instant, Now};
 
@@ -37,9 +38,9 @@ pub(crate) struct Env {
     seq: u64,
     /// How many numbers the next write skips.
     skip: u32,
-    lists: BTreeMap<ListId, Target>,
-    reads: BTreeMap<ReadId, Target>,
-    writes: BTreeMap<AttemptId, Target>,
+    lists: Pending<Target>,
+    reads: Pending<Target>,
+    writes: Pending<Target>,
 }
 
 impl Env {
@@ -53,9 +54,9 @@ impl Env {
             op: 0,
             seq: 0,
             skip: 0,
-            lists: BTreeMap::new(),
-            reads: BTreeMap::new(),
-            writes: BTreeMap::new(),
+            lists: Pending::new(),
+            reads: Pending::new(),
+            writes: Pending::new(),
         }
     }
 
@@ -81,21 +82,21 @@ impl Env {
 
     pub(crate) fn read(&mut self, target: Target, key: Key, unless: Option<ETag>) -> ReadId {
         let id = ReadId::new(self.next_op());
-        self.reads.insert(id, target);
+        self.reads.add(id.get(), target);
         self.out.push_back(Command::Read(ReadOp { id, key, unless, timeout: self.timeout() }));
         id
     }
 
     pub(crate) fn write(&mut self, target: Target, key: Key, guard: Guard, body: Arc<[u8]>) -> AttemptId {
         let id = AttemptId::new(self.next_op());
-        self.writes.insert(id, target);
+        self.writes.add(id.get(), target);
         self.out.push_back(Command::Write(WriteOp { id, key, guard, body, timeout: self.timeout() }));
         id
     }
 
     pub(crate) fn list(&mut self, target: Target, prefix: &str, after: Option<Arc<str>>) -> ListId {
         let id = ListId::new(self.next_op());
-        self.lists.insert(id, target);
+        self.lists.add(id.get(), target);
         self.out.push_back(Command::List(ListOp {
             id,
             prefix: prefix.into(),
@@ -125,20 +126,20 @@ impl Env {
     }
 
     pub(crate) fn take_list(&mut self, id: ListId) -> Option<Target> {
-        self.lists.remove(&id)
+        self.lists.take(id.get())
     }
 
     pub(crate) fn take_read(&mut self, id: ReadId) -> Option<Target> {
-        self.reads.remove(&id)
+        self.reads.take(id.get())
     }
 
     pub(crate) fn take_write(&mut self, id: AttemptId) -> Option<Target> {
-        self.writes.remove(&id)
+        self.writes.take(id.get())
     }
 
     /// Tells whether a reply to this attempt is about a cell.
     pub(crate) fn is_for_cell(&self, id: AttemptId) -> bool {
-        matches!(self.writes.get(&id), Some(Target::Cell(_)))
+        matches!(self.writes.get(id.get()), Some(Target::Cell(_)))
     }
 
     /// Returns when to try again after `failures` failures in a row.

@@ -1,15 +1,29 @@
 //! Identities: who, what, which version. Parsed once at the edge, legal ever after.
 
-use alloc::format;
 use alloc::sync::Arc;
+use core::cmp::Ordering;
 use core::fmt;
 use core::num::NonZeroU64;
 
+use crate::digits;
 use crate::name::{self, NameError, What};
 
 /// The name of a cell: anything that must have one owner.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CellId(Arc<str>);
+
+/// By text. Most names that are compared are the same one, and need not be read.
+impl Ord for CellId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for CellId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl CellId {
     /// Takes a legal name: 1 to 255 bytes of `[A-Za-z0-9_.:$-]`, not `.` or `..`.
@@ -60,10 +74,14 @@ impl NodeId {
     /// # Errors
     /// Refuses a name outside that alphabet or length.
     pub fn new(name: &str, session: SessionId) -> Result<Self, NameError> {
-        if !name::is_node(name, 111) {
-            return Err(NameError::new(What::NodeName, name, None));
-        }
-        Ok(Self(format!("{name}.{session}").into()))
+        Self::check_name(name)?;
+        let mut room = [0; 20];
+        Ok(Self([name, ".", digits::hexadecimal(session.bits(), &mut room)].concat().into()))
+    }
+
+    /// Refuses what cannot be an operator's name.
+    pub(crate) fn check_name(name: &str) -> Result<(), NameError> {
+        if name::is_node(name, 111) { Ok(()) } else { Err(NameError::new(What::NodeName, name, None)) }
     }
 
     /// Takes an id found in a record: 1 to 128 bytes of `[A-Za-z0-9_.-]`.
@@ -159,12 +177,22 @@ pub struct WriteId {
 impl WriteId {
     /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_beside(text, None)
+    }
+
+    /// Parses the text form; the node is likely to be this one, whose name is then not stored again.
+    pub(crate) fn parse_beside(text: &str, likely: Option<&NodeId>) -> Option<Self> {
         let (node, seq) = text.rsplit_once('#')?;
         // A sign or a leading zero would give one id two spellings.
         if seq.starts_with('+') || (seq.len() > 1 && seq.starts_with('0')) {
             return None;
         }
-        Some(Self { node: NodeId::parse(node).ok()?, seq: seq.parse().ok()? })
+        let seq = seq.parse().ok()?;
+        let node = match likely.filter(|likely| likely.as_str() == node) {
+            Some(likely) => likely.clone(),
+            None => NodeId::parse(node).ok()?,
+        };
+        Some(Self { node, seq })
     }
 }
 

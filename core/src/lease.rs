@@ -19,7 +19,7 @@ use crate::error::{FenceCause, JoinError, PublishError};
 use crate::event::{Notice, Outcome, Ticket};
 use crate::id::{ETag, NodeId};
 use crate::probe::{Probe, Verdict};
-use crate::record::{LeaseRecord, Load, fits};
+use crate::record::{Fields, LeaseRecord, Load, fits};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Current, Fate, Order, Write};
@@ -277,15 +277,15 @@ impl Lease {
     fn start(&mut self, guard: Guard, tombstone: bool, urgent: Option<Instant>, env: &mut Env) -> Write {
         let id = env.write_id();
         let lives_ms = u64::try_from(env.config.ttl.as_millis()).unwrap_or(u64::MAX);
-        let record = LeaseRecord {
-            node: env.node.clone(),
+        let record = Fields {
+            node: &env.node,
             expires_ms: if tombstone { 0 } else { env.now.wall.as_millis().saturating_add(lives_ms) },
-            addr: env.config.addr.clone(),
+            addr: env.config.addr.as_deref(),
             ttl: Some(env.config.ttl),
-            write: Some(id),
-            load: self.load.clone(),
-            meta: self.meta.clone(),
-            fenced_by: tombstone.then(|| env.node.to_string()),
+            write: Some(&id),
+            load: self.load.as_ref(),
+            meta: &self.meta,
+            fenced_by: tombstone.then_some(env.node.as_str()),
         };
         let key = self.key.clone();
         Write::start(Order { target: Target::Lease, key, guard, body: record.to_bytes().into(), urgent }, env)

@@ -153,6 +153,7 @@ mod backoff;
 mod cell;
 mod config;
 mod defects;
+mod digits;
 mod engine;
 mod env;
 mod error;
@@ -168,6 +169,7 @@ mod name;
 #[doc(hidden)]
 pub mod notation;
 mod peer;
+mod pending;
 mod probe;
 mod record;
 mod store;

@@ -20,11 +20,27 @@ impl<K: Clone + Ord, V> Lru<K, V> {
         self.entries.get(key).map(|(_, value)| value)
     }
 
-    pub(crate) fn insert(&mut self, key: K, value: V) {
-        self.clock += 1;
-        if let Some((stamp, _)) = self.entries.insert(key.clone(), (self.clock, value)) {
-            self.order.remove(&stamp);
+    /// Renews an entry, which may then be changed in place.
+    pub(crate) fn renew(&mut self, key: &K) -> Option<&mut V> {
+        let (stamp, value) = self.entries.get_mut(key)?;
+        // The newest one is in its place already.
+        if *stamp != self.clock
+            && let Some(key) = self.order.remove(stamp)
+        {
+            self.clock += 1;
+            *stamp = self.clock;
+            self.order.insert(self.clock, key);
         }
+        Some(value)
+    }
+
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        if let Some(known) = self.renew(&key) {
+            *known = value;
+            return;
+        }
+        self.clock += 1;
+        self.entries.insert(key.clone(), (self.clock, value));
         self.order.insert(self.clock, key);
         if self.entries.len() > self.cap
             && let Some((_, oldest)) = self.order.pop_first()

@@ -25,11 +25,11 @@ impl Memory {
     /// Remembers that the cell was seen at `epoch`; never forgets a higher one. Our own release stays known
     /// until a higher epoch is seen.
     pub(crate) fn note(&mut self, cell: &CellId, epoch: Epoch) {
-        let seen = match self.0.get(cell) {
-            Some(seen) if seen.epoch >= epoch => seen.clone(),
-            Some(_) | None => Seen { epoch, released: None },
-        };
-        self.0.insert(cell.clone(), seen);
+        match self.0.renew(cell) {
+            Some(seen) if seen.epoch >= epoch => {}
+            Some(seen) => *seen = Seen { epoch, released: None },
+            None => self.0.insert(cell.clone(), Seen { epoch, released: None }),
+        }
     }
 
     /// Remembers our own release, unless the record is known to have moved on already.
@@ -47,9 +47,8 @@ impl Memory {
 
     /// Returns the epoch and tag of our own release, once: if the record has moved on, it is no use again.
     pub(crate) fn take_release(&mut self, cell: &CellId) -> Option<(Epoch, ETag)> {
-        let Seen { epoch, released } = self.0.get(cell)?.clone();
-        let etag = released?;
-        self.0.insert(cell.clone(), Seen { epoch, released: None });
-        Some((epoch, etag))
+        self.0.get(cell)?.released.as_ref()?;
+        let seen = self.0.renew(cell)?;
+        seen.released.take().map(|etag| (seen.epoch, etag))
     }
 }

@@ -174,10 +174,8 @@ impl Peers {
 
     /// Does what is due for one node, if anything is.
     pub(crate) fn wake(&mut self, env: &mut Env) -> bool {
-        let Some((at, node)) = self.deadlines.first().cloned() else { return false };
-        if at > env.mono() {
-            return false;
-        }
+        let due = self.deadlines.first().filter(|(at, _)| *at <= env.mono());
+        let Some((_, node)) = due.cloned() else { return false };
         self.step(&node, env, |peers, active, env| match active.state {
             State::Pausing(_) => Some(Step::Go(peers.read(&node, env))),
             State::Fencing(ref mut write) | State::Placing(ref mut write) => {

@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::backoff::mix;
+use crate::digits;
 use crate::env::{Env, Target};
 use crate::id::ETag;
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, WriteReply};
@@ -168,7 +169,15 @@ fn create(env: &mut Env) -> (Key, Step) {
     (key, Step::Create(id))
 }
 
+/// Where the number begins in the body of a probe.
+const START: usize = r#"{"probe":"#.len();
+
 fn send(key: &Key, guard: Guard, env: &mut Env) -> AttemptId {
-    let body = format!(r#"{{"probe":{}}}"#, env.rng.next()).into_bytes();
-    env.write(Target::Probe, key.clone(), guard, body.into())
+    let mut room = [0; 20];
+    let number = digits::decimal(env.rng.next(), &mut room);
+    let mut body = *br#"{"probe":00000000000000000000}"#;
+    let end = START + number.len();
+    body[START..end].copy_from_slice(number.as_bytes());
+    body[end] = b'}';
+    env.write(Target::Probe, key.clone(), guard, body[..=end].into())
 }

@@ -105,10 +105,8 @@ impl Watches {
 
     /// Looks again at one cell, if any is due.
     pub(crate) fn wake(&mut self, env: &mut Env) -> bool {
-        let Some((at, cell)) = self.deadlines.first().cloned() else { return false };
-        if at > env.mono() {
-            return false;
-        }
+        let due = self.deadlines.first().filter(|(at, _)| *at <= env.mono());
+        let Some((_, cell)) = due.cloned() else { return false };
         self.with(&cell, |watch| {
             let unless = watch.seen.as_ref().and_then(|seen| seen.etag.clone());
             watch.step = Step::Reading(read(&cell, unless, env));

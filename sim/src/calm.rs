@@ -29,6 +29,8 @@ pub(crate) struct Calm {
     is_thorough: bool,
     /// Everything wanted has come about; only open calls are waited for.
     pub(crate) is_closing: bool,
+    /// How many steps engines had made, and which cell was an orphan, when last looked at.
+    orphan: Option<(u64, usize)>,
 }
 
 impl Calm {
@@ -63,7 +65,15 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let is_thorough = self.choices.number(4) == 1;
         let wanted = vec![0; self.cells.len()];
         let since = self.at;
-        self.calm = Some(Calm { since, chosen, wanted, is_owned: false, is_thorough, is_closing: false });
+        self.calm = Some(Calm {
+            since,
+            chosen,
+            wanted,
+            is_owned: false,
+            is_thorough,
+            is_closing: false,
+            orphan: None,
+        });
         for session in self.running().collect::<Vec<_>>() {
             self.note_wants(session);
         }
@@ -75,6 +85,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Notes what a process wants, if it is calm.
     pub(crate) fn note_wants(&mut self, session: usize) {
         let Some(calm) = &mut self.calm else { return };
+        calm.orphan = None;
         let machine = self.sessions[session].machine;
         for (place, cell) in self.cells.iter().enumerate() {
             let wants = self.processes[session].app.wants(cell, has(calm.chosen[place], machine));
@@ -86,8 +97,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
     pub(crate) fn look_around(&mut self) -> Result<(), Violation> {
         let Some(calm) = &self.calm else { return Ok(()) };
         if !calm.is_closing {
-            let is_owned = calm.is_owned || self.orphan().is_none();
             let is_thorough = calm.is_thorough;
+            let is_owned = calm.is_owned || self.is_settled();
             let has_come_about = is_owned && self.stale().is_none() && self.discontented().is_none();
             if has_come_about && !is_thorough {
                 self.end();
@@ -158,16 +169,33 @@ impl<C: Choices, A: App> World<'_, C, A> {
         open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
     }
 
+    /// Tells whether every cell that is wanted is had. Time alone only ends tenures: an orphan stays one until some
+    /// engine makes a step, and is likely to stay one even then.
+    fn is_settled(&mut self) -> bool {
+        let steps = self.steps;
+        let orphan = match self.calm.as_ref().and_then(|calm| calm.orphan) {
+            Some((seen_at, _)) if seen_at == steps => return false,
+            Some((_, cell)) if self.is_orphan(cell) => Some(cell),
+            Some(_) | None => self.orphan(),
+        };
+        if let Some(calm) = &mut self.calm {
+            calm.orphan = orphan.map(|cell| (steps, cell));
+        }
+        orphan.is_none()
+    }
+
     /// Returns a cell that somebody wants and nobody who wants it has.
     fn orphan(&self) -> Option<usize> {
-        let calm = self.calm.as_ref()?;
-        (0..self.cells.len()).filter(|&cell| calm.wanted[cell] != 0).find(|&cell| {
-            !self.running().any(|session| {
-                let session = &self.sessions[session];
-                let now = self.machines[session.machine].now(self.at);
-                has(calm.wanted[cell], session.machine)
-                    && session.engine.tenure(&self.cells[cell], now).is_some()
-            })
+        (0..self.cells.len()).find(|&cell| self.is_orphan(cell))
+    }
+
+    fn is_orphan(&self, cell: usize) -> bool {
+        let Some(calm) = self.calm.as_ref().filter(|calm| calm.wanted[cell] != 0) else { return false };
+        !self.running().any(|session| {
+            let session = &self.sessions[session];
+            let now = || self.machines[session.machine].now(self.at);
+            has(calm.wanted[cell], session.machine)
+                && session.engine.tenure(&self.cells[cell], now()).is_some()
         })
     }
 

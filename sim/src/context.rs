@@ -30,28 +30,42 @@ pub struct Context<'w> {
 #[derive(Debug)]
 pub(crate) enum Action {
     Acknowledge(Ticket, Tenure),
-    Ask(Ticket, Call),
-    Cancel(Ticket),
+    Demand(Demand),
     Note(String),
     Tell(NodeId, String),
     TurnAfter(Duration),
 }
 
+/// What an application wants from its engine.
+#[derive(Debug)]
+pub(crate) enum Demand {
+    Ask(Ticket, Call),
+    Cancel(Ticket),
+}
+
 impl<'w> Context<'w> {
     /// Asks the engine; [`App::on_answer`](crate::App::on_answer) gets the answer under the ticket returned here.
     ///
-    /// Anything but [`Call::Join`], which the world has asked already.
+    /// # Panics
+    /// If the call is [`Call::Join`], which the world has asked already.
     pub fn ask(&mut self, call: Call) -> Ticket {
+        assert!(call != Call::Join, "the world joins on an application's behalf");
+        self.demand(call)
+    }
+
+    /// Asks the engine, whatever it is.
+    pub(crate) fn demand(&mut self, call: Call) -> Ticket {
         *self.tickets += 1;
         let ticket = Ticket::new(*self.tickets);
-        self.actions.push(Action::Ask(ticket, call));
+        self.actions.push(Action::Demand(Demand::Ask(ticket, call)));
         ticket
     }
 
     /// Stops listening to a claim, as a caller does who drops its future. If its answer is already on the way it
-    /// still comes; otherwise none comes, and a cell that turns out to be owned is given back by the engine.
+    /// still comes; otherwise none comes, and a cell that turns out to be owned is given back by the engine. Any other
+    /// call cannot be cancelled: it is answered all the same.
     pub fn cancel(&mut self, claim: Ticket) {
-        self.actions.push(Action::Cancel(claim));
+        self.actions.push(Action::Demand(Demand::Cancel(claim)));
     }
 
     /// Tells the checks that work done under this tenure is now promised to somebody outside, on the word of a

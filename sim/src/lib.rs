@@ -191,7 +191,7 @@ pub use shrink::{Replay, Shrinker, Shrunk, Size};
 pub use store::{Stamping, Store, Version, Visit};
 pub use trace::Trace;
 pub use transcript::{Scribe, Transcript};
-pub use view::{Step, View};
+pub use view::{Kinds, Step, View};
 pub use watched::Watched;
 pub use witness::{Seen, Witness};
 pub use world::World;

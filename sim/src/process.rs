@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
-use crate::context::{Action, Context};
+use crate::context::{Action, Context, Demand};
 use crate::node::Session;
 use crate::queue::Occasion;
 use crate::view::Step;
@@ -86,6 +86,11 @@ impl<A> Process<A> {
         Some(self.open.swap_remove(place))
     }
 
+    /// Takes a claim off that list; any other call goes on and is answered all the same.
+    fn cancel(&mut self, ticket: Ticket) {
+        self.open.retain(|open| open.ticket != ticket || !matches!(open.call, Call::Claim { .. }));
+    }
+
     /// Follows the session as far as an answer tells.
     const fn learn(&mut self, outcome: &Outcome) {
         match outcome {
@@ -157,7 +162,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         match self.processes[session].phase {
             Phase::New => {
-                let join = self.with_context(session, |_, ctx| ctx.ask(Call::Join));
+                let join = self.with_context(session, |_, ctx| ctx.demand(Call::Join));
                 debug_assert_eq!(join, Ticket::new(1), "joining is the first thing a session asks");
             }
             Phase::Joined => self.with_context(session, |app, ctx| app.on_turn(ctx)),
@@ -206,21 +211,18 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Asks the engines what applications wanted to ask while an engine was still being heard out, and what they want
     /// to ask about the answers to that.
     pub(crate) fn ask_pending(&mut self) -> Result<(), Violation> {
-        while let Some((session, action)) = self.pending.pop_front() {
-            match action {
-                Action::Ask(ticket, call) => {
+        while let Some((session, demand)) = self.pending.pop_front() {
+            match demand {
+                Demand::Ask(ticket, call) => {
                     let open = OpenCall { ticket, call: call.clone(), asked: self.at };
                     self.processes[session].begin(open);
                     self.emit(Some(session), &Step::Asked(ticket, &call))?;
                     self.hear_out(session, Event::Call(ticket, call))?;
                 }
-                Action::Cancel(ticket) => {
+                Demand::Cancel(ticket) => {
                     // What has become due first, a fence say, may still answer the call; after that nothing may.
                     self.hear_out(session, Event::Cancel(ticket))?;
-                    self.processes[session].end(ticket);
-                }
-                Action::Acknowledge(..) | Action::Note(_) | Action::Tell(..) | Action::TurnAfter(_) => {
-                    unreachable!("what concerns no engine is never put off")
+                    self.processes[session].cancel(ticket);
                 }
             }
         }
@@ -239,8 +241,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
                     self.emit(Some(session), &Step::Acknowledged(ticket, &tenure))?;
                 }
                 // Of a world that is winding up only the answers are awaited.
-                Action::Ask(..) if self.is_closing() => {}
-                Action::Ask(..) | Action::Cancel(_) => self.pending.push_back((session, action)),
+                Action::Demand(Demand::Ask(..)) if self.is_closing() => {}
+                Action::Demand(demand) => self.pending.push_back((session, demand)),
                 Action::Note(text) => self.emit(Some(session), &Step::Noted(&text))?,
                 Action::Tell(to, text) => self.tell(session, &to, text),
                 Action::TurnAfter(after) => {

@@ -1,8 +1,5 @@
 //! What is going to happen, in order of time.
 
-use core::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use crate::clock::Moment;
 
 /// Something that happens at a moment. Numbers of sessions, machines, cells and requests are the world's.
@@ -35,46 +32,74 @@ pub(crate) enum Occasion {
 }
 
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    heap: BinaryHeap<Reverse<Entry>>,
-    planned: u64,
-}
-
 #[derive(Debug)]
-struct Entry {
-    at: Moment,
-    number: u64,
-    occasion: Occasion,
+pub(crate) struct Queue {
+    /// The moment, then the number in order of planning, then the place in `occasions`: one number each, the next
+    /// one last. Little is ahead at any time, and most of what is planned happens soon: its place is near the end.
+    keys: Vec<u128>,
+    occasions: Vec<Occasion>,
+    /// The places in `occasions` that may be used again.
+    free: Vec<u32>,
+    planned: u32,
 }
 
 impl Queue {
+    /// Expects so many occasions to be ahead at a time.
+    pub(crate) fn with_room(room: usize) -> Self {
+        Self {
+            keys: Vec::with_capacity(room),
+            occasions: Vec::with_capacity(room),
+            free: Vec::with_capacity(room),
+            planned: 0,
+        }
+    }
+
     pub(crate) fn plan(&mut self, at: Moment, occasion: Occasion) {
-        self.planned += 1;
-        self.heap.push(Reverse(Entry { at, number: self.planned, occasion }));
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.occasions[place as usize] = occasion;
+                place
+            }
+            None => {
+                self.occasions.push(occasion);
+                u32::try_from(self.occasions.len() - 1).expect("a world plans less than billions ahead")
+            }
+        };
+        self.planned = self.planned.checked_add(1).expect("a world ends before billions of occasions");
+        let key = u128::from(at.as_nanos()) << 64 | u128::from(self.planned) << 32 | u128::from(place);
+        let sooner = self.keys.iter().rev().take_while(|planned| **planned < key).count();
+        self.keys.insert(self.keys.len() - sooner, key);
     }
 
     pub(crate) fn next(&mut self) -> Option<(Moment, Occasion)> {
-        self.heap.pop().map(|Reverse(entry)| (entry.at, entry.occasion))
+        let key = self.keys.pop()?;
+        let place = key as u32;
+        self.free.push(place);
+        Some((Moment::from_nanos((key >> 64) as u64), self.occasions[place as usize]))
     }
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
+#[cfg(test)]
+mod tests {
+    use super::{Occasion, Queue};
+    use crate::clock::Moment;
+
+    #[test]
+    fn occasions_come_by_time_and_at_one_moment_in_the_order_they_were_planned() {
+        let mut queue = Queue::with_room(2);
+        let plan =
+            |queue: &mut Queue, at, session| queue.plan(Moment::from_nanos(at), Occasion::Tick { session });
+        for (at, session) in [(u64::MAX, 1), (7, 2), (0, 3), (7, 4)] {
+            plan(&mut queue, at, session);
+        }
+        let mut came = Vec::new();
+        while let Some((at, occasion)) = queue.next() {
+            let Occasion::Tick { session } = occasion else { panic!("{occasion:?} was not planned") };
+            came.push((at.as_nanos(), session));
+            if session == 2 {
+                plan(&mut queue, 7, 5);
+            }
+        }
+        assert_eq!(came, [(0, 3), (7, 2), (7, 4), (7, 5), (u64::MAX, 1)]);
     }
 }
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}

@@ -185,7 +185,8 @@ impl Store {
             return WriteReply::Rejected;
         }
         let etag = content_tag(&op.body);
-        let owner = Key::cell(op.key.as_str()).and_then(|_| OwnerRecord::parse(&op.body).ok());
+        let is_owners = op.key.as_str().starts_with(Key::OWNERS);
+        let owner = if is_owners { OwnerRecord::parse(&op.body).ok() } else { None };
         let version = Version {
             at: visit.at,
             by: visit.by,
@@ -197,7 +198,9 @@ impl Store {
         match self.objects.get_mut(op.key.as_str()) {
             Some(versions) => versions.push(version),
             None => {
-                self.objects.insert(op.key.as_str().into(), vec![version]);
+                let mut versions = Vec::with_capacity(4);
+                versions.push(version);
+                self.objects.insert(op.key.as_str().into(), versions);
             }
         }
         WriteReply::Applied { etag }
@@ -268,13 +271,15 @@ fn removal(visit: Visit, modified: StoreTime) -> Version {
 
 /// Hashes bytes, eight at a time.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let mut state = mix(bytes.len() as u64);
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        state = (state ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let state =
+        words.iter().fold(mix(bytes.len() as u64), |state, word| step(state, u64::from_le_bytes(*word)));
+    if rest.is_empty() {
+        return mix(state);
     }
-    mix(state)
+    let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    mix(step(state, last))
 }
 
 pub(crate) fn content_tag(body: &[u8]) -> ETag {

@@ -71,7 +71,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Asked(ticket, call) => [3, ticket.get() << 8 | discriminant(call)],
         Step::Crashed => [4, 0],
         Step::Done { ticket, outcome, .. } => [5, ticket.get() << 8 | discriminant(outcome)],
-        Step::Handled { now, authority } => {
+        Step::Handled { now, authority, .. } => {
             [6, now.mono.as_nanos() ^ authority.map_or(0, |until| until.as_nanos().rotate_left(7))]
         }
         Step::Healed => [7, 0],

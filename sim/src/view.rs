@@ -41,6 +41,8 @@ pub enum Step<'w> {
         now: Now,
         /// When authority would have ended, as the engine said before the event.
         authority: Option<Instant>,
+        /// What the engine now says it may act on, asked for each cell of the world.
+        held: &'w [Tenure],
     },
     /// The world stopped going wrong.
     Healed,
@@ -71,6 +73,68 @@ pub enum Step<'w> {
     },
     /// A process started.
     Started,
+}
+
+macro_rules! kinds {
+    ($($name:ident = $variant:ident,)*) => {
+        /// Kinds of steps: a set of them.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub struct Kinds(u32);
+
+        #[expect(clippy::upper_case_acronyms, reason = "numbers the constants of the same names")]
+        enum Number { $($name,)* }
+
+        impl Kinds {
+            $(
+                #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
+                pub const $name: Self = Self(1 << Number::$name as u32);
+            )*
+            /// No step.
+            pub const NONE: Self = Self(0);
+            /// Every step.
+            pub const ALL: Self = Self(u32::MAX);
+        }
+
+        impl Step<'_> {
+            /// Returns the kind of step it is.
+            pub const fn kind(&self) -> Kinds {
+                match self { $(Self::$variant { .. } => Kinds::$name,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    ACKNOWLEDGED = Acknowledged,
+    ASKED = Asked,
+    CRASHED = Crashed,
+    DONE = Done,
+    HANDLED = Handled,
+    HEALED = Healed,
+    JUMPED = Jumped,
+    NOTED = Noted,
+    NOTICED = Noticed,
+    PAUSED = Paused,
+    REMOVED = Removed,
+    RESTORED = Restored,
+    RESUMED = Resumed,
+    SENT = Sent,
+    SERVED = Served,
+    STARTED = Started,
+    TOLD = Told,
+}
+
+impl Kinds {
+    /// Adds the kinds of another set.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Tells whether the two sets have a kind in common.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// A world at one moment, as nobody inside can see it: what a [`Check`](crate::Check) looks at.

@@ -105,28 +105,42 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Serves a request that has reached the store.
     pub(crate) fn arrive(&mut self, flight: usize, is_again: bool) -> Result<(), Violation> {
         let (modified_ahead, date_ahead) = self.disagree();
-        let Flight { session, op, fate, is_open, .. } = &self.flights[flight];
-        let (session, op, is_late) = (*session, op.clone(), !is_open);
-        let (date_later, returns) = (fate.date_later, fate.returns);
-        let is_answer = is_again == fate.answers_second;
-        let service = if is_again { Service::Served } else { fate.service.clone() };
-        let later = i64::try_from(date_later.as_nanos()).unwrap_or(i64::MAX);
-        let date_ahead = date_ahead.saturating_add(later);
-        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead };
-        let reply = match &service {
-            Service::Instead(reply) => reply.clone(),
-            Service::Served | Service::ServedThenFailed => self.store.execute(&op, visit),
-        };
-        self.emit(Some(session), &Step::Served { op: &op, reply: &reply, is_late })?;
-        if is_answer && let Some(returns) = returns {
-            self.flights[flight].reply = Some(match service {
-                Service::ServedThenFailed => faults::failed(&op, FaultKind::Unavailable),
-                Service::Instead(_) | Service::Served => reply,
-            });
-            let at = self.at.after(date_later + returns);
+        // Nothing that watches the service looks at the flights, which can be borrowed meanwhile.
+        let mut flights = core::mem::take(&mut self.flights);
+        let result = self.serve(&mut flights[flight], is_again, (modified_ahead, date_ahead));
+        self.flights = flights;
+        if let Some(at) = result? {
             self.plan_flight(at, flight, Occasion::Deliver { flight });
         }
         Ok(())
+    }
+
+    /// Serves a request; returns when its answer arrives, if it does.
+    fn serve(
+        &mut self,
+        flight: &mut Flight,
+        is_again: bool,
+        (modified_ahead, date_ahead): (i64, i64),
+    ) -> Result<Option<Moment>, Violation> {
+        let Flight { session, op, fate, is_open, .. } = &*flight;
+        let (session, is_late) = (*session, !is_open);
+        let (date_later, returns) = (fate.date_later, fate.returns);
+        let is_answer = is_again == fate.answers_second;
+        let service = if is_again { &Service::Served } else { &fate.service };
+        let later = i64::try_from(date_later.as_nanos()).unwrap_or(i64::MAX);
+        let date_ahead = date_ahead.saturating_add(later);
+        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead };
+        let reply = match service {
+            Service::Instead(reply) => reply.clone(),
+            Service::Served | Service::ServedThenFailed => self.store.execute(op, visit),
+        };
+        self.emit(Some(session), &Step::Served { op, reply: &reply, is_late })?;
+        let Some(returns) = returns.filter(|_| is_answer) else { return Ok(None) };
+        flight.reply = Some(match service {
+            Service::ServedThenFailed => faults::failed(op, FaultKind::Unavailable),
+            Service::Instead(_) | Service::Served => reply,
+        });
+        Ok(Some(self.at.after(date_later + returns)))
     }
 
     /// Brings an answer to its sender.

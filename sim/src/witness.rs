@@ -291,8 +291,8 @@ impl Spotter {
     fn applied(&mut self, view: &View<'_>, op: &WriteOp) {
         let history = view.store.history(op.key.as_str());
         let Some((last, before)) = history.split_last() else { return };
-        if let Some(node) = Key::node(op.key.as_str()) {
-            if view.session().is_none_or(|session| *session.id() == node) {
+        if op.key.as_str().starts_with(Key::LEASES) {
+            if view.session().is_none_or(|session| *session.lease_key() == op.key) {
                 return;
             }
             if op.guard == Guard::Absent {

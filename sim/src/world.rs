@@ -7,7 +7,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use tenure_core::{CellId, Command, Event, Op};
+use tenure_core::{CellId, Command, Event, Op, Tenure};
 
 use crate::app::App;
 use crate::calm::Calm;
@@ -15,7 +15,7 @@ use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Draw};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
-use crate::context::Action;
+use crate::context::{Action, Demand};
 use crate::letters::Letter;
 use crate::node::{Machine, Session};
 use crate::process::{Factory, Process};
@@ -24,7 +24,7 @@ use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 use crate::wire::Flight;
 use crate::witness::Spotter;
 
@@ -46,7 +46,7 @@ pub struct World<'c, C, A = Client> {
     /// Used by each call of an application; empty between them.
     pub(crate) actions: Vec<Action>,
     /// What applications want from their engines as soon as the engine at work has been heard out.
-    pub(crate) pending: VecDeque<(usize, Action)>,
+    pub(crate) pending: VecDeque<(usize, Demand)>,
     pub(crate) letters: Vec<Option<Letter>>,
     pub(crate) store: Store,
     pub(crate) cells: Vec<CellId>,
@@ -54,10 +54,15 @@ pub struct World<'c, C, A = Client> {
     /// The places in `flights` that may be used again.
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
-    checks: Vec<Box<dyn Check>>,
+    /// Each with the kinds of steps that it looks at.
+    checks: Vec<(Kinds, Box<dyn Check>)>,
+    /// The kinds of steps that some check looks at.
+    heeded: Kinds,
     spotter: Spotter,
     trace: Trace,
-    steps: u64,
+    /// What an engine that was last asked held: kept for its room.
+    held: Vec<Tenure>,
+    pub(crate) steps: u64,
     is_over: bool,
 }
 
@@ -82,46 +87,50 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping);
         let cells = (0..scenario.cells).map(cell_name).collect();
-        let checks = checks::standard(&scenario);
+        let (checks, machines) = (checks::standard(&scenario), scenario.machines);
         let mut world = Self {
             scenario,
             choices,
             at: Moment::START,
-            queue: Queue::default(),
-            machines: Vec::new(),
-            sessions: Vec::new(),
-            processes: Vec::new(),
+            queue: Queue::with_room(AT_ONCE),
+            machines: Vec::with_capacity(machines),
+            sessions: Vec::with_capacity(2 * machines),
+            processes: Vec::with_capacity(2 * machines),
             factory: Factory(Box::new(make)),
             actions: Vec::new(),
             pending: VecDeque::new(),
             letters: Vec::new(),
             store,
             cells,
-            flights: Vec::new(),
-            landed: Vec::new(),
+            flights: Vec::with_capacity(AT_ONCE),
+            landed: Vec::with_capacity(AT_ONCE),
             calm: None,
-            checks,
+            checks: Vec::with_capacity(checks.len()),
+            heeded: Kinds::NONE,
             spotter: Spotter::default(),
             trace: Trace::silent(),
+            held: Vec::new(),
             steps: 0,
             is_over: false,
         };
         world.set_up();
-        world
+        world.with_only(checks)
     }
 
     /// Adds a check of your own.
     #[must_use]
     pub fn with_check(mut self, check: Box<dyn Check>) -> Self {
-        self.checks.push(check);
+        self.heeded = self.heeded.and(check.kinds());
+        self.checks.push((check.kinds(), check));
         self
     }
 
     /// Uses these checks and no others: to see what one of them catches alone.
     #[must_use]
     pub fn with_only(mut self, checks: Vec<Box<dyn Check>>) -> Self {
-        self.checks = checks;
-        self
+        self.checks.clear();
+        self.heeded = Kinds::NONE;
+        checks.into_iter().fold(self, Self::with_check)
     }
 
     /// Keeps one line for each step, all of them or the last few.
@@ -271,7 +280,13 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             }
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
-        self.emit(Some(session), &Step::Handled { now, authority })
+        let mut held = core::mem::take(&mut self.held);
+        held.clear();
+        let engine = &self.sessions[session].engine;
+        held.extend(self.cells.iter().filter_map(|cell| engine.tenure(cell, now)));
+        let result = self.emit(Some(session), &Step::Handled { now, authority, held: &held });
+        self.held = held;
+        result
     }
 
     /// Tells everybody who watches about a step.
@@ -289,8 +304,11 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         };
         self.trace.record(&view);
         self.spotter.observe(&view);
-        for check in &mut self.checks {
-            check.observe(&view)?;
+        let kind = step.kind();
+        if self.heeded.meets(kind) {
+            for (_, check) in self.checks.iter_mut().filter(|(kinds, _)| kinds.meets(kind)) {
+                check.observe(&view)?;
+            }
         }
         if self.steps > STEPS_MAX {
             return Err(Violation::new("liveness", format_args!("still busy after {STEPS_MAX} steps")));
@@ -314,6 +332,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         if self.choices.number(2) == 0 { off } else { -off }
     }
 }
+
+/// How much is usually on its way or about to happen at a time.
+const AT_ONCE: usize = 32;
 
 fn cell_name(number: usize) -> CellId {
     CellId::new(&format!("c{}", number + 1)).expect("a letter and digits are a legal name")

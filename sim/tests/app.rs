@@ -98,6 +98,33 @@ fn an_acknowledgement_that_no_verify_stands_for_is_a_violation() {
 }
 
 #[test]
+fn a_cancelled_claim_is_answered_at_once_or_never_and_any_other_call_all_the_same() {
+    #[derive(Debug)]
+    struct Fickle<'t>(Option<Ticket>, &'t Cell<u32>);
+    impl App for Fickle<'_> {
+        fn on_turn(&mut self, ctx: &mut Context<'_>) {
+            if let Some(claim) = self.0.take() {
+                ctx.cancel(claim);
+            } else {
+                self.0 = Some(ctx.ask(claim(ctx, Duration::from_secs(30))));
+                let peers = ctx.ask(Call::Peers);
+                ctx.cancel(peers);
+            }
+        }
+        fn on_answer(&mut self, ticket: Ticket, _: &Call, outcome: &Outcome, _: &mut Context<'_>) {
+            if matches!(outcome, Outcome::Peers(Ok(_))) {
+                self.1.set(self.1.get() + 1);
+            } else {
+                assert_eq!(self.0.take(), Some(ticket), "{outcome:?}");
+            }
+        }
+    }
+    let listed = Cell::new(0);
+    run(Scenario::calm(), 1, || Fickle(None, &listed)).expect("nothing is wrong with it");
+    assert!(listed.get() > 30, "{listed:?}");
+}
+
+#[test]
 fn a_message_reaches_the_process_it_was_meant_for_and_no_other() {
     #[derive(Debug)]
     struct Gossip<'t>(&'t Cell<u32>);

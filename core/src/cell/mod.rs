@@ -18,7 +18,7 @@ mod give;
 mod held;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -40,7 +40,8 @@ use held::Verify;
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     map: BTreeMap<CellId, Cell>,
-    deadlines: BTreeSet<(Instant, CellId)>,
+    /// When which cell is due, and why.
+    deadlines: BTreeMap<(Instant, CellId), Timer>,
     /// Which claim waits for which cell, so that a caller can stop listening.
     claims: BTreeMap<Ticket, CellId>,
     pub(crate) memory: Memory,
@@ -137,7 +138,7 @@ impl Cells {
     pub(crate) fn new() -> Self {
         Self {
             map: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
+            deadlines: BTreeMap::new(),
             claims: BTreeMap::new(),
             memory: Memory::new(),
             giving: 0,
@@ -151,18 +152,29 @@ impl Cells {
         (env, peers, standing): (&mut Env, &mut Peers, Standing),
         step: impl FnOnce(&mut Cell, &mut Ctx<'_>) -> R,
     ) -> R {
-        let mut cell = self.map.remove(id).unwrap_or_default();
-        if let Some(deadline) = cell.deadline() {
-            self.deadlines.remove(&(deadline.at, id.clone()));
-        }
-        self.giving -= usize::from(matches!(cell.state, State::Giving(_)));
         let mut ctx = Ctx { id, env, peers, memory: &mut self.memory, claims: &mut self.claims, standing };
-        let result = step(&mut cell, &mut ctx);
+        // A cell already known stays where it is: it is large, and most transitions keep it.
+        let mut fresh = None;
+        let known = self.map.get_mut(id);
+        let is_known = known.is_some();
+        let cell = known.unwrap_or_else(|| fresh.insert(Cell::default()));
+        let due = cell.deadline();
+        self.giving -= usize::from(matches!(cell.state, State::Giving(_)));
+        let result = step(cell, &mut ctx);
         self.giving += usize::from(matches!(cell.state, State::Giving(_)));
-        if let Some(deadline) = cell.deadline() {
-            self.deadlines.insert((deadline.at, id.clone()));
+        let is_idle = matches!(cell.state, State::Idle);
+        let next = cell.deadline();
+        if due != next {
+            if let Some(due) = due {
+                self.deadlines.remove(&(due.at, id.clone()));
+            }
+            if let Some(next) = next {
+                self.deadlines.insert((next.at, id.clone()), next.timer);
+            }
         }
-        if !matches!(cell.state, State::Idle) {
+        if is_idle && is_known {
+            self.map.remove(id);
+        } else if let Some(cell) = fresh.filter(|_| !is_idle) {
             self.map.insert(id.clone(), cell);
         }
         result
@@ -203,10 +215,11 @@ impl Cells {
 
     /// Does what is due for one cell, if anything is.
     pub(crate) fn wake(&mut self, with: With<'_>) -> bool {
-        let Some((at, id)) = self.deadlines.first().cloned() else { return false };
-        if at > with.0.mono() {
+        let Some(((at, id), _)) = self.deadlines.first_key_value() else { return false };
+        if *at > with.0.mono() {
             return false;
         }
+        let id = id.clone();
         self.with(&id, with, |cell, ctx| cell.on_wake(ctx));
         true
     }
@@ -295,8 +308,8 @@ impl Cells {
     }
 
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        let (at, id) = self.deadlines.first()?;
-        self.map.get(id)?.deadline().filter(|deadline| deadline.at == *at)
+        let ((at, _), timer) = self.deadlines.first_key_value()?;
+        Some(Deadline { at: *at, timer: *timer })
     }
 }
 

@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{RecordError, fields};
+use super::{RecordError, Text, fields, put_json, put_number, put_text, put_write};
 use crate::config::TTL_MAX;
 use crate::id::{NodeId, WriteId};
 
@@ -66,36 +66,64 @@ struct WireIn<'a> {
     node: Cow<'a, str>,
     expires_ms: u64,
     #[serde(borrow, default)]
-    addr: Option<Cow<'a, str>>,
+    addr: Option<Text<'a>>,
     #[serde(default)]
     ttl_ms: Option<u64>,
     #[serde(borrow, default)]
-    write: Option<Cow<'a, str>>,
+    write: Option<Text<'a>>,
     #[serde(default)]
     load: Option<Load>,
     #[serde(default)]
     meta: Option<BTreeMap<String, String>>,
     #[serde(borrow, default)]
-    fenced_by: Option<Cow<'a, str>>,
+    fenced_by: Option<Text<'a>>,
 }
 
-#[derive(Serialize)]
-struct WireOut<'a> {
-    node: &'a str,
-    expires_ms: u64,
-    addr: &'a str,
-    peer_protocol: u32,
-    ownership_index_generation: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    write: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    load: Option<&'a Load>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    meta: &'a BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fenced_by: Option<&'a str>,
+/// The fields of a lease that is about to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    pub(crate) node: &'a NodeId,
+    pub(crate) expires_ms: u64,
+    pub(crate) addr: Option<&'a str>,
+    pub(crate) ttl: Option<Duration>,
+    pub(crate) write: Option<&'a WriteId>,
+    pub(crate) load: Option<&'a Load>,
+    pub(crate) meta: &'a BTreeMap<String, String>,
+    pub(crate) fenced_by: Option<&'a str>,
+}
+
+impl Fields<'_> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let node = self.node.as_str();
+        // The session is the part of the id behind the last dot; celld's readers call it a generation.
+        let session = node.rsplit_once('.').map_or(node, |(_, session)| session);
+        let mut out = String::with_capacity(256 + 3 * node.len());
+        put_text(&mut out, r#"{"node":"#, node);
+        put_number(&mut out, r#","expires_ms":"#, self.expires_ms);
+        // celld takes an empty address for a dead node.
+        put_text(&mut out, r#","addr":"#, self.addr.filter(|addr| !addr.is_empty()).unwrap_or("-"));
+        out.push_str(r#","peer_protocol":1"#);
+        put_text(&mut out, r#","ownership_index_generation":"#, session);
+        if let Some(ttl) = self.ttl {
+            // Rounded up: the holder counts the fraction, so whoever judges it must, too.
+            let ttl_ms = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+            put_number(&mut out, r#","ttl_ms":"#, ttl_ms);
+        }
+        if let Some(write) = self.write {
+            put_write(&mut out, r#","write":"#, write);
+        }
+        if let Some(load) = self.load {
+            put_json(&mut out, r#","load":"#, load);
+        }
+        if !self.meta.is_empty() {
+            put_json(&mut out, r#","meta":"#, self.meta);
+        }
+        if let Some(fenced_by) = self.fenced_by {
+            put_text(&mut out, r#","fenced_by":"#, fenced_by);
+        }
+        out.push('}');
+        out.into_bytes()
+    }
 }
 
 /// How long the facts in a lease may be, as JSON. Readers take no record beyond 64 KiB, and one that cannot be
@@ -104,7 +132,11 @@ const FACTS_MAX: usize = 16 << 10;
 
 /// Tells whether these facts leave a lease, and the tombstone that keeps them, short enough to be read.
 pub(crate) fn fits(addr: Option<&str>, meta: &BTreeMap<String, String>) -> bool {
-    serde_json::to_vec(&(addr, meta)).is_ok_and(|text| text.len() <= FACTS_MAX)
+    let texts = meta.iter().flat_map(|(name, value)| [name, value]).map(String::len);
+    let bytes = addr.map_or(0, str::len) + texts.sum::<usize>();
+    // No byte takes more than six in JSON, and no fact more than six besides: most need not be written out.
+    let is_short = 6 * (bytes + meta.len() + 2) <= FACTS_MAX;
+    is_short || serde_json::to_vec(&(addr, meta)).is_ok_and(|text| text.len() <= FACTS_MAX)
 }
 
 impl LeaseRecord {
@@ -121,43 +153,39 @@ impl LeaseRecord {
             }
             ttl => ttl,
         };
+        let node = NodeId::parse(&wire.node).map_err(RecordError::new)?;
         let write = match wire.write {
             None => None,
-            Some(text) => Some(
-                WriteId::parse(&text).ok_or_else(|| RecordError::new("write is not <node>#<sequence>"))?,
+            Some(Text(text)) => Some(
+                WriteId::parse_beside(&text, Some(&node))
+                    .ok_or_else(|| RecordError::new("write is not <node>#<sequence>"))?,
             ),
         };
         Ok(Self {
-            node: NodeId::parse(&wire.node).map_err(RecordError::new)?,
+            node,
             expires_ms: wire.expires_ms,
-            addr: wire.addr.map(Cow::into_owned),
+            addr: wire.addr.map(|Text(text)| text.into_owned()),
             ttl,
             write,
             load: wire.load,
             meta: wire.meta.unwrap_or_default(),
-            fenced_by: wire.fenced_by.map(Cow::into_owned),
+            fenced_by: wire.fenced_by.map(|Text(text)| text.into_owned()),
         })
     }
 
     /// Returns the record's bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // The session is the part of the id behind the last dot; celld's readers call it a generation.
-        let session = self.node.as_str().rsplit_once('.').map_or(self.node.as_str(), |(_, session)| session);
-        let wire = WireOut {
-            node: self.node.as_str(),
+        let fields = Fields {
+            node: &self.node,
             expires_ms: self.expires_ms,
-            // celld takes an empty address for a dead node.
-            addr: self.addr.as_deref().filter(|addr| !addr.is_empty()).unwrap_or("-"),
-            peer_protocol: 1,
-            ownership_index_generation: session,
-            // Rounded up: the holder counts the fraction, so whoever judges it must, too.
-            ttl_ms: self.ttl.map(|ttl| u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)),
-            write: self.write.as_ref().map(ToString::to_string),
+            addr: self.addr.as_deref(),
+            ttl: self.ttl,
+            write: self.write.as_ref(),
             load: self.load.as_ref(),
             meta: &self.meta,
             fenced_by: self.fenced_by.as_deref(),
         };
-        serde_json::to_vec(&wire).expect("a record has string keys and plain values")
+        fields.to_bytes()
     }
 
     /// Tells whether this is a tombstone: the node is dead for good.
@@ -204,7 +232,7 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
 
 #[cfg(test)]
 mod tests {
-    use super::LeaseRecord;
+    use super::{LeaseRecord, Load};
     use crate::id::{NodeId, WriteId};
     use alloc::string::String;
     use core::time::Duration;
@@ -224,6 +252,23 @@ mod tests {
     fn our_golden_record_reads_and_writes_back_to_the_same_bytes() {
         let record = LeaseRecord::parse(OURS.as_bytes()).expect("ours");
         assert_eq!(String::from_utf8(record.to_bytes()).expect("text"), OURS);
+    }
+
+    #[test]
+    fn whatever_the_facts_are_the_record_is_json_and_reads_back() {
+        let (node, by, write) = ids();
+        for text in ["", "a\"b", "back\\slash", "line\nbreak", "\u{1}", "\u{7f}\u{e9}\u{1f600}"] {
+            let record = LeaseRecord {
+                addr: Some(text.into()),
+                load: Some(Load { rss_bytes: u64::MAX, pressured: true, ..Load::default() }),
+                meta: [(text.into(), text.into())].into(),
+                fenced_by: Some(text.into()),
+                ..LeaseRecord::placeholder(&node, &by, write.clone(), 7)
+            };
+            let read = LeaseRecord::parse(&record.to_bytes()).expect("ours");
+            let addr = Some(if text.is_empty() { "-" } else { text }.into());
+            assert_eq!(read, LeaseRecord { addr, ..record });
+        }
     }
 
     #[test]

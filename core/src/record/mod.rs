@@ -6,14 +6,19 @@
 mod lease;
 mod owner;
 
+pub(crate) use lease::Fields;
 pub(crate) use lease::fits;
 pub use lease::{LeaseRecord, Load};
 pub use owner::{Holder, OwnerRecord};
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::digits;
+use crate::id::WriteId;
 
 /// The most bytes that a record has. What is longer is corrupt, whatever it says.
 pub const RECORD_MAX: usize = 64 * 1024;
@@ -47,6 +52,45 @@ fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
         Some(b'{') => serde_json::from_str(text).map_err(RecordError::new),
         Some(_) | None => Err(RecordError::new("a record is a JSON object")),
     }
+}
+
+/// A text field: borrowed from the record's bytes unless it is escaped there, even where it is optional.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Writes a field whose value is text, quoted; `start` is whatever comes before that quote.
+fn put_text(out: &mut String, start: &str, value: &str) {
+    out.push_str(start);
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if value.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(value);
+        out.push('"');
+    } else {
+        put_json(out, "", &value);
+    }
+}
+
+/// Writes a field whose value is a number.
+fn put_number(out: &mut String, start: &str, value: u64) {
+    out.push_str(start);
+    out.push_str(digits::decimal(value, &mut [0; 20]));
+}
+
+/// Writes a field of any kind.
+fn put_json(out: &mut String, start: &str, value: &impl Serialize) {
+    out.push_str(start);
+    out.push_str(&serde_json::to_string(value).expect("strings, numbers and maps of them are JSON"));
+}
+
+/// Writes the id of a write.
+fn put_write(out: &mut String, start: &str, write: &WriteId) {
+    out.push_str(start);
+    // The alphabet of names needs no escaping.
+    out.push('"');
+    out.push_str(write.node.as_str());
+    put_number(out, "#", write.seq);
+    out.push('"');
 }
 
 impl fmt::Display for RecordError {

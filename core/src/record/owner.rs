@@ -1,12 +1,12 @@
 //! `cells/<cell>/own.json`: who owns a cell, and at which epoch.
 
 use alloc::borrow::Cow;
-use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use super::{RecordError, fields};
+use super::{RecordError, Text, fields, put_number, put_text, put_write};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
@@ -37,8 +37,11 @@ struct Wire<'a> {
     node: Cow<'a, str>,
     epoch: u64,
     #[serde(borrow, default)]
-    write: Option<Cow<'a, str>>,
+    write: Option<Text<'a>>,
 }
+
+/// How many bytes a record has besides its names, at most.
+const PUNCTUATION: usize = 76;
 
 impl OwnerRecord {
     /// Parses the record's bytes.
@@ -56,7 +59,7 @@ impl OwnerRecord {
         let write =
             match wire.write {
                 None => None,
-                Some(text) => Some(WriteId::parse(&text).ok_or_else(|| {
+                Some(Text(text)) => Some(WriteId::parse_beside(&text, node.as_ref()).ok_or_else(|| {
                     RecordError::new(format_args!("write {text:?} is not <node>#<sequence>"))
                 })?),
             };
@@ -66,12 +69,15 @@ impl OwnerRecord {
     /// Returns the record's bytes. Names need no escaping: their alphabet has no quote or backslash.
     pub fn to_bytes(&self) -> Vec<u8> {
         let node = self.node.as_ref().map_or("", NodeId::as_str);
-        let epoch = self.epoch;
-        match &self.write {
-            Some(write) => format!(r#"{{"node":"{node}","epoch":{epoch},"write":"{write}"}}"#),
-            None => format!(r#"{{"node":"{node}","epoch":{epoch}}}"#),
+        let write = self.write.as_ref().map_or(0, |write| write.node.as_str().len());
+        let mut out = String::with_capacity(PUNCTUATION + node.len() + write);
+        put_text(&mut out, r#"{"node":"#, node);
+        put_number(&mut out, r#","epoch":"#, self.epoch.get());
+        if let Some(write) = &self.write {
+            put_write(&mut out, r#","write":"#, write);
         }
-        .into_bytes()
+        out.push('}');
+        out.into_bytes()
     }
 
     /// Returns what the record means.

@@ -4,7 +4,7 @@ use tenure_core::{Call, Location, Notice, Outcome, Tenure};
 
 use super::{Check, Violation};
 use crate::node::Session;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Compares what an engine tells its application with what it would answer if asked again at once.
 #[derive(Debug, Default)]
@@ -14,6 +14,10 @@ pub struct Answers {
 }
 
 impl Check for Answers {
+    fn kinds(&self) -> Kinds {
+        Kinds::DONE.and(Kinds::HANDLED).and(Kinds::NOTICED)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
@@ -42,18 +46,13 @@ impl Check for Answers {
                 held.clear();
                 Ok(())
             }
-            Step::Handled { now, .. } => {
-                for cell in view.cells {
-                    if let Some(tenure) = session.engine().tenure(cell, *now)
-                        && !held.contains(&tenure)
-                    {
-                        let why =
-                            format_args!("{cell} is held at epoch {}, which was never granted", tenure.epoch);
-                        return Err(Violation::new("answers", why));
-                    }
+            Step::Handled { held: said, .. } => match said.iter().find(|tenure| !held.contains(tenure)) {
+                Some(Tenure { cell, epoch }) => {
+                    let why = format_args!("{cell} is held at epoch {epoch}, which was never granted");
+                    Err(Violation::new("answers", why))
                 }
-                Ok(())
-            }
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }

@@ -1,7 +1,9 @@
 //! G2: at any instant at most one session answers "I hold this cell".
 
+use tenure_core::Tenure;
+
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Asks the engines, each by its own clock, who holds what.
 ///
@@ -12,13 +14,13 @@ use crate::view::{Step, View};
 pub struct Belief;
 
 impl Check for Belief {
+    fn kinds(&self) -> Kinds {
+        Kinds::HANDLED
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let (Step::Handled { now, .. }, Some(session), Some(actor)) = (view.step, view.session(), view.actor)
-        else {
-            return Ok(());
-        };
-        for cell in view.cells {
-            let Some(tenure) = session.engine().tenure(cell, *now) else { continue };
+        let (Step::Handled { held, .. }, Some(actor)) = (view.step, view.actor) else { return Ok(()) };
+        for Tenure { cell, epoch } in *held {
             let rival = view.sessions.iter().enumerate().find_map(|(number, other)| {
                 if number == actor || !other.is_running() {
                     return None;
@@ -28,7 +30,7 @@ impl Check for Belief {
             if let Some((number, theirs)) = rival {
                 let why = format_args!(
                     "{cell} is held twice: at epoch {} by session {} and at epoch {} by session {}",
-                    tenure.epoch,
+                    epoch,
                     actor + 1,
                     theirs.epoch,
                     number + 1

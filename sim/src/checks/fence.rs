@@ -4,13 +4,17 @@ use tenure_core::{Call, CellId, Epoch, Holder, Key, NodeId, Outcome, Tenure};
 
 use super::{Check, Violation};
 use crate::clock::Moment;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Looks up, for each answer that says "yours", what the store held while the question was open.
 #[derive(Clone, Copy, Debug)]
 pub struct Fence;
 
 impl Check for Fence {
+    fn kinds(&self) -> Kinds {
+        Kinds::DONE
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Step::Done { call, asked, outcome, .. } = view.step else { return Ok(()) };
         let Some(session) = view.session() else { return Ok(()) };

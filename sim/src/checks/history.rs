@@ -3,7 +3,7 @@
 use tenure_core::{Call, Epoch, Ticket};
 
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Demands that epochs never fall from one acknowledged operation to a later one.
 ///
@@ -18,6 +18,10 @@ pub struct History {
 }
 
 impl Check for History {
+    fn kinds(&self) -> Kinds {
+        Kinds::ACKNOWLEDGED.and(Kinds::ASKED).and(Kinds::CRASHED)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Some(actor) = view.actor else { return Ok(()) };

@@ -23,7 +23,7 @@ pub use writes::Writes;
 use core::fmt;
 
 use crate::scenario::{Family, Scenario};
-use crate::view::View;
+use crate::view::{Kinds, View};
 
 /// Something that must be true of every world.
 ///
@@ -35,6 +35,11 @@ pub trait Check: fmt::Debug {
     /// # Errors
     /// Says what is not as it must be.
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation>;
+
+    /// Says which kinds of steps it looks at; a world does not show it the others. All, unless it knows better.
+    fn kinds(&self) -> Kinds {
+        Kinds::ALL
+    }
 }
 
 /// Something is not as it must be.

@@ -3,7 +3,7 @@
 use tenure_core::{Epoch, Holder, Key, NodeId, Op, OwnerRecord, Reply, WriteReply};
 
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Judges every version of an owner record by the one it replaced.
 ///
@@ -13,22 +13,30 @@ use crate::view::{Step, View};
 pub struct Record;
 
 impl Check for Record {
+    fn kinds(&self) -> Kinds {
+        Kinds::SERVED
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Step::Served { op: Op::Write(op), reply: Reply::Write(WriteReply::Applied { .. }), .. } =
             view.step
         else {
             return Ok(());
         };
-        let (Some(cell), Some(session)) = (Key::cell(op.key.as_str()), view.session()) else { return Ok(()) };
+        let Some(session) = view.session() else { return Ok(()) };
+        let key = op.key.as_str();
+        if !key.starts_with(Key::OWNERS) {
+            return Ok(());
+        }
         let history = view.store.history(op.key.as_str());
         let Some((last, before)) = history.split_last() else { return Ok(()) };
         let before = before.last().and_then(|version| version.owner.as_ref());
         let Some(after) = &last.owner else {
-            return Err(Violation::new("G1", format_args!("the record of {cell} cannot be parsed")));
+            return Err(Violation::new("G1", format_args!("{key} cannot be parsed")));
         };
         judge(session.id(), before, after).map_err(|why| {
             let was = before.map_or_else(|| "nothing".to_owned(), |record| format!("{record:?}"));
-            Violation::new("G1", format_args!("{cell}: {why}: {was} became {after:?}"))
+            Violation::new("G1", format_args!("{key}: {why}: {was} became {after:?}"))
         })
     }
 }

@@ -3,7 +3,7 @@
 use tenure_core::{Call, CellId, Key, Notice, Outcome, Owner};
 
 use super::{Check, Violation};
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 use crate::watched::is_owner;
 
 /// Follows what each session was shown through the history of the record.
@@ -16,6 +16,10 @@ pub struct Watches {
 }
 
 impl Check for Watches {
+    fn kinds(&self) -> Kinds {
+        Kinds::DONE.and(Kinds::NOTICED)
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Some(actor), Some(session)) = (view.actor, view.session()) else { return Ok(()) };

@@ -7,7 +7,7 @@ use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
 use super::{Check, Violation};
 use crate::node::Session;
 use crate::trace::Request;
-use crate::view::{Step, View};
+use crate::view::{Kinds, Step, View};
 
 /// Looks at each request before it leaves.
 #[derive(Debug, Default)]
@@ -17,6 +17,10 @@ pub struct Writes {
 }
 
 impl Check for Writes {
+    fn kinds(&self) -> Kinds {
+        Kinds::SENT
+    }
+
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Step::Sent(op), Some(session), Some(actor)) = (view.step, view.session(), view.actor) else {
             return Ok(());
