@@ -83,7 +83,9 @@ impl Fleet {
             ReadReply::Found { etag, body, stamps } => {
                 let version = Version::new(etag, body, stamps, env.mono());
                 run.peers.push(peer(&node, &version, stamps.date, env));
-                self.known.insert(node, version);
+                if version.is_readable {
+                    self.known.insert(node, version);
+                }
             }
             // Listed but not readable at the moment: like a lease that does not say its ttl, it lives unless
             // the listing's stamps say that it is too old for any.

@@ -29,6 +29,8 @@ pub(crate) struct Version {
     /// The publisher's expiry, for a lease that does not say its ttl.
     foreign_expires_ms: Option<u64>,
     pub(crate) is_tombstone: bool,
+    /// Whether the bytes are a lease. Bytes that are not may be a faulty answer: the tag does not stand for them.
+    pub(crate) is_readable: bool,
 }
 
 impl Version {
@@ -40,12 +42,19 @@ impl Version {
             body,
             modified: stamps.modified,
             first_shown: shown,
+            is_readable: record.is_some(),
             is_tombstone: record.as_ref().is_some_and(LeaseRecord::is_tombstone),
             // celld writes `-` for no address, and so do we.
             addr: record.and_then(|record| record.addr).filter(|addr| addr != "-" && !addr.is_empty()),
             ttl,
             foreign_expires_ms,
         }
+    }
+
+    /// Takes this version's age from an answer that showed it before, with bytes that made no sense.
+    pub(crate) fn shown_before(&mut self, earlier: &Self) {
+        self.first_shown = earlier.first_shown;
+        self.modified = self.modified.or(earlier.modified);
     }
 
     /// Takes the stamps of another answer that showed this same version.

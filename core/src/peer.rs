@@ -232,7 +232,8 @@ impl Peers {
     }
 
     fn read(&self, node: &NodeId, env: &mut Env) -> State {
-        let unless = self.known.get(node).map(|known| known.version.etag.clone());
+        let known = self.known.get(node).filter(|known| known.version.is_readable);
+        let unless = known.map(|known| known.version.etag.clone());
         let id = env.read(Target::Peer(node.clone()), Key::lease(node), unless);
         State::Reading { id, issued: env.mono() }
     }
@@ -263,11 +264,19 @@ impl Peers {
             ReadReply::Found { etag, body, stamps } => {
                 let shown = if env.has(Defect::SilenceFromIssue) { issued } else { env.mono() };
                 match self.known.remove(node) {
-                    Some(known) if known.version.etag == etag => (known.version, stamps),
+                    Some(known) if known.version.etag == etag && known.version.is_readable => {
+                        (known.version, stamps)
+                    }
                     earlier => {
-                        let version = Version::new(etag, body, stamps, shown);
-                        if earlier.is_some_and(|earlier| version.goes_back_from(&earlier.version)) {
-                            self.clock.distrust();
+                        let mut version = Version::new(etag, body, stamps, shown);
+                        match earlier {
+                            Some(earlier) if earlier.version.etag == version.etag => {
+                                version.shown_before(&earlier.version);
+                            }
+                            Some(earlier) if version.goes_back_from(&earlier.version) => {
+                                self.clock.distrust()
+                            }
+                            Some(_) | None => {}
                         }
                         (version, stamps)
                     }
@@ -293,8 +302,10 @@ impl Peers {
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
         // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
-        // And silence counts from the answer that first showed a version, so that one must not come late.
-        let look_again = if version.is_stamped(trusted.date) { TTL_MAX * 2 } else { env.config.poll };
+        // And silence counts from the answer that first showed a version, so that one must not come late; and bytes
+        // that make no sense may make sense in the next answer.
+        let may_wait = version.is_stamped(trusted.date) && version.is_readable;
+        let look_again = if may_wait { TTL_MAX * 2 } else { env.config.poll };
         let live_until = issued.after(remaining.min(look_again));
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })

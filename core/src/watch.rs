@@ -108,7 +108,10 @@ impl Watches {
         let due = self.deadlines.first().filter(|(at, _)| *at <= env.mono());
         let Some((_, cell)) = due.cloned() else { return false };
         self.with(&cell, |watch| {
-            let unless = watch.seen.as_ref().and_then(|seen| seen.etag.clone());
+            // What came as garbage may come well the next time, under the same tag.
+            let is_corrupt = |seen: &&Seen| matches!(seen.owner, Owner::Bad(BadRecord::Corrupt { .. }));
+            let seen = watch.seen.as_ref().filter(|seen| !is_corrupt(seen));
+            let unless = seen.and_then(|seen| seen.etag.clone());
             watch.step = Step::Reading(read(&cell, unless, env));
         });
         true

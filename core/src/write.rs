@@ -79,6 +79,8 @@ pub(crate) struct Write {
     /// stores ask to slow down when too few of their disks have confirmed a write.
     was_put_off: bool,
     failures: u32,
+    /// How often a read showed bytes that are no record.
+    garbled: u32,
     /// Whether anybody still wants it: if not, it is not sent again once no attempt can land.
     pub(crate) is_wanted: bool,
     pub(crate) conflicts: u32,
@@ -118,6 +120,7 @@ impl Write {
             was_rejected: false,
             was_put_off: false,
             failures: 0,
+            garbled: 0,
             is_wanted: true,
             conflicts: 0,
             contradictions: 0,
@@ -185,6 +188,13 @@ impl Write {
                 match &self.guard {
                     Guard::Match(guarded) if *guarded == etag && !env.has(Defect::TrustOldTag) => {
                         self.still_guarded(env);
+                    }
+                    // It may be our own bytes that came as garbage: the tag does not tell.
+                    Guard::Absent | Guard::Match(_)
+                        if self.garbled < GARBLED_MAX && self.is_garbage(&body) =>
+                    {
+                        self.garbled += 1;
+                        self.failed(Fault::new(FaultKind::Malformed, self.key.as_str()), Then::Read, env);
                     }
                     Guard::Absent | Guard::Match(_) => return Fate::Lost(Current::Version { etag, body }),
                 }
@@ -301,6 +311,15 @@ impl Write {
         }
     }
 
+    /// Tells whether bytes are no record of the kind that belongs under this key.
+    fn is_garbage(&self, body: &[u8]) -> bool {
+        if self.key.as_str().starts_with(Key::LEASES) {
+            LeaseRecord::parse(body).is_err()
+        } else {
+            OwnerRecord::parse(body).is_err()
+        }
+    }
+
     fn assumed_tag(&self) -> ETag {
         match &self.guard {
             Guard::Match(etag) => etag.clone(),
@@ -308,6 +327,10 @@ impl Write {
         }
     }
 }
+
+/// How often a write takes garbage for a fault of the answer; the next time the record itself is corrupt, and what
+/// was written is lost.
+const GARBLED_MAX: u32 = 3;
 
 /// The shortest pause: delays scaled to what is left of an authority would otherwise shrink to nothing.
 const BREATH: Duration = Duration::from_millis(20);

@@ -277,7 +277,7 @@ fn bl_16_a_clone_that_renewed_first_ends_the_other() {
 }
 
 #[test]
-fn a_corrupt_lease_was_replaced() {
+fn a_lease_that_stays_corrupt_was_replaced() {
     check(
         Scenario::joined(),
         r#"
@@ -286,7 +286,34 @@ fn a_corrupt_lease_was_replaced() {
         t=3410 w1 rejected
                -> read r2 nodes/me.json
         t=3420 r2 found e9 garbage
+        t=4400 wake
+               -> read r3 nodes/me.json
+        t=4420 r3 found e9 garbage
+        t=5400 wake
+               -> read r4 nodes/me.json
+        t=5420 r4 found e9 garbage
+        t=6400 wake
+               -> read r5 nodes/me.json
+        t=6420 r5 found e9 garbage
                -> notify fenced lease_replaced
+        "#,
+    );
+}
+
+#[test]
+fn an_answer_of_garbage_does_not_end_a_session_whose_renewal_was_applied() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=4900 w1 unknown timed-out
+               -> read r2 nodes/me.json
+        t=4920 r2 found e9 garbage
+        t=5900 wake
+               -> read r3 nodes/me.json
+        t=5920 r3 found w1
+               -> notify authority until=12400
         "#,
     );
 }

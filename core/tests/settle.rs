@@ -344,3 +344,49 @@ fn bl_04_a_refusal_does_not_settle_a_throttled_attempt() {
         "#,
     );
 }
+
+#[test]
+fn an_answer_of_garbage_settles_nothing() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=220  w2 unknown timed-out
+               -> read r3 cells/a/own.json
+        t=240  r3 found e9 garbage
+        t=1240 wake
+               -> read r4 cells/a/own.json
+        t=1260 r4 found w2
+               -> done t1 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
+fn a_record_that_stays_garbage_is_corrupt_and_what_was_written_is_lost() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=220  w2 unknown timed-out
+               -> read r3 cells/a/own.json
+        t=240  r3 found e9 garbage
+        t=1240 wake
+               -> read r4 cells/a/own.json
+        t=1260 r4 found e9 garbage
+        t=2240 wake
+               -> read r5 cells/a/own.json
+        t=2260 r5 found e9 garbage
+        t=3240 wake
+               -> read r6 cells/a/own.json
+        t=3260 r6 found e9 garbage
+               -> done t1 error corrupt: cells/a/own.json (etag e9) is corrupt: a record is a JSON object; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
+        "#,
+    );
+}

@@ -321,3 +321,24 @@ fn a_foreign_expiry_years_ahead_is_not_remembered_for_years() {
         "#,
     );
 }
+
+#[test]
+fn a_lease_that_came_as_garbage_once_is_judged_by_what_the_next_answer_says_under_the_same_tag() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 garbage modified=1000 date=1009
+               -> done t1 error held: cell a is held by b.1 at epoch 6
+        t=3000 claim c
+               -> read r3 cells/c/own.json
+        t=3001 r3 found e9 {"node":"b.1","epoch":6}
+               -> read r4 nodes/b.1.json
+        t=3002 r4 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":9000} modified=1000 date=1012
+               -> write w5 nodes/b.1.json match=l5 tombstone by=me
+        "#,
+    );
+}

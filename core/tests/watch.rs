@@ -196,10 +196,10 @@ fn a_corrupt_record_is_reported_once_and_watched_on() {
         t=1    r1 found e1 {"node":7}
                -> done t1 watched bad: cells/a/own.json (etag e1) is corrupt: invalid type: integer `7`, expected a string at line 1 column 9; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
         t=1000 wake
-               -> read r2 cells/a/own.json unless=e1
+               -> read r2 cells/a/own.json
         t=1001 r2 unchanged
         t=2000 wake
-               -> read r3 cells/a/own.json unless=e1
+               -> read r3 cells/a/own.json
         t=2001 r3 found e2 {"node":"b.1","epoch":2}
                -> notify changed a held node=b.1 epoch=2
         t=3000 wake

@@ -37,6 +37,15 @@ pub trait App: fmt::Debug {
         let _ = (from, text, ctx);
     }
 
+    /// Returns the memory of a process that is cloned as it runs, a virtual machine from a snapshot say. Both go on, as
+    /// one session, until the next renewal. By default processes of this application are never cloned.
+    fn fork(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Tells whether this process wants the cell in the calm after the storm: one of those who want it must then have
     /// it within the time that G4 grants. Asked once of each process, when the calm begins or when it starts later.
     ///

@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
+use crate::family::Promise;
 use crate::faults::Faults;
 use crate::process::OpenCall;
 use crate::queue::Occasion;
-use crate::scenario::Family;
 use crate::view::Step;
 use crate::world::World;
 
@@ -42,13 +42,14 @@ impl Calm {
 impl<C: Choices, A: App> World<'_, C, A> {
     /// Ends the storm.
     pub(crate) fn heal(&mut self) -> Result<(), Violation> {
-        if self.scenario.family == Family::RecordsRemoved {
-            // A cell whose record went back may rightly be refused for ever.
+        if !self.scenario.family.keeps(Promise::Liveness) {
             self.end();
             return Ok(());
         }
-        self.scenario.faults =
-            Faults { answered_twice: self.scenario.faults.answered_twice, ..Faults::default() };
+        let Faults { answered_twice, throttle, .. } = self.scenario.faults;
+        self.scenario.faults = Faults { answered_twice, throttle, ..Faults::default() };
+        self.outage = None;
+        self.mend_all()?;
         for session in self.running().collect::<Vec<_>>() {
             self.resume(session)?;
         }
@@ -110,7 +111,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             if !(has_come_about && is_thorough) {
                 return Ok(());
             }
-            if let Some(judged) = self.open_calls().map(|open| self.due(open)).max() {
+            if let Some(judged) = self.open_calls().map(|(session, open)| self.due(session, open)).max() {
                 self.queue.plan(judged.max(self.at), Occasion::Judge);
             }
         }
@@ -152,21 +153,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Finds a call that should have been answered.
     fn judge_calls(&self) -> Result<(), Violation> {
-        match self.open_calls().find(|open| self.due(open) <= self.at) {
-            Some(open) => Err(Violation::new("answers", format_args!("{:?} is never answered", open.call))),
+        match self.open_calls().find(|(session, open)| self.due(*session, open) <= self.at) {
+            Some((_, open)) => {
+                Err(Violation::new("answers", format_args!("{:?} is never answered", open.call)))
+            }
             None => Ok(()),
         }
-    }
-
-    fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
-        self.running().flat_map(|session| self.processes[session].open())
-    }
-
-    /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
-    /// call for as long as others take to be judged.
-    fn due(&self, open: &OpenCall) -> Moment {
-        let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
-        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2)) + self.bound())
     }
 
     /// Tells whether every cell that is wanted is had. Time alone only ends tenures: an orphan stays one until some
@@ -182,6 +174,19 @@ impl<C: Choices, A: App> World<'_, C, A> {
             calm.orphan = orphan.map(|cell| (steps, cell));
         }
         orphan.is_none()
+    }
+
+    fn open_calls(&self) -> impl Iterator<Item = (usize, &OpenCall)> {
+        self.running()
+            .flat_map(|session| self.processes[session].open().iter().map(move |open| (session, open)))
+    }
+
+    /// Returns when a call must have been answered if it is calm by then: a claim may wait as long as it says, and any
+    /// call for as long as others take to be judged, all by the clock of its machine, which may have stood still.
+    fn due(&self, session: usize, open: &OpenCall) -> Moment {
+        let wait = if let Call::Claim { wait, .. } = open.call { wait } else { Duration::ZERO };
+        let stood = self.machines[self.sessions[session].machine].clock.stood();
+        open.asked.after(self.drifted(wait.max(self.scenario.config.ttl * 2) + stood) + self.bound())
     }
 
     /// Returns a cell that somebody wants and nobody who wants it has.
@@ -222,14 +227,14 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// retry or two of what the storm interrupted, and the drift of the clocks that measure it.
     fn bound(&self) -> Duration {
         let config = &self.scenario.config;
-        let ttl = if self.scenario.family == Family::LeasesRemoved { TTL_MAX * 2 } else { config.ttl };
+        let ttl = if self.scenario.family.is_patient() { TTL_MAX * 2 } else { config.ttl };
         let longest = ttl
-            + config.clock.margin
+            + config.clock.margin.max(self.scenario.disagreement)
             + Duration::from_secs(2)
             + config.poll * 2
             + config.attempt_timeout * 4
             + self.scenario.latency * 32
-            + THROTTLED_MAX;
+            + self.scenario.faults.longest_wait();
         self.drifted(longest)
     }
 
@@ -243,7 +248,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Returns how long the slowest clock may take for it.
     fn drifted(&self, longest: Duration) -> Duration {
-        longest + longest * (3 * self.scenario.config.drift_permille) / 1000
+        let drift_permille = self.scenario.config.drift_permille.max(self.scenario.drift_ppm.div_ceil(1000));
+        longest + longest * (3 * drift_permille) / 1000
     }
 
     /// Returns when the last write now in flight reaches the store.

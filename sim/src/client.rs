@@ -111,6 +111,10 @@ impl Work {
 }
 
 impl App for Client {
+    fn fork(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn on_turn(&mut self, ctx: &mut Context<'_>) {
         if ctx.is_calm() { self.settle(ctx) } else { self.roam(ctx) }
     }

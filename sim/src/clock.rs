@@ -60,13 +60,26 @@ pub(crate) struct Clock {
     start: u64,
     /// How many millionths the monotonic clock runs too fast; negative when too slow.
     ahead_ppm: i64,
+    /// For how long the monotonic clock stood still, in its own nanoseconds.
+    stood: u64,
     /// How far the wall clock is ahead of true time, in nanoseconds.
     wall_ahead: i64,
 }
 
 impl Clock {
     pub(crate) fn new(start: Duration, ahead_ppm: i64, wall_ahead: i64) -> Self {
-        Self { start: nanos(start), ahead_ppm, wall_ahead }
+        Self { start: nanos(start), ahead_ppm, stood: 0, wall_ahead }
+    }
+
+    /// Takes back what the monotonic clock measured since `since`, as if it had stood still.
+    pub(crate) fn stand(&mut self, since: Moment, until: Moment) {
+        let measured = self.measured(until) - self.measured(since);
+        self.stood += measured;
+    }
+
+    /// Returns for how long the monotonic clock stood still, all in all.
+    pub(crate) const fn stood(&self) -> Duration {
+        Duration::from_nanos(self.stood)
     }
 
     /// Moves the wall clock; the monotonic one cannot jump.
@@ -76,16 +89,20 @@ impl Clock {
 
     /// Reads both clocks.
     pub(crate) fn now(&self, at: Moment) -> Now {
-        let mono = self.start + at.0 * self.rate() / PPM;
+        let mono = self.start + self.measured(at) - self.stood;
         let wall = (WALL_AT_START + at.0).saturating_add_signed(self.wall_ahead);
         Now { mono: Instant::from_nanos(mono), wall: WallTime::from_nanos(wall) }
     }
 
     /// Returns the first moment at which the monotonic clock reads at least `mono`.
     pub(crate) fn when(&self, mono: Instant) -> Moment {
-        let gone = u128::from(mono.as_nanos().saturating_sub(self.start));
+        let gone = u128::from((mono.as_nanos() + self.stood).saturating_sub(self.start));
         let true_gone = (gone * u128::from(PPM)).div_ceil(u128::from(self.rate()));
         Moment(u64::try_from(true_gone).unwrap_or(u64::MAX))
+    }
+
+    fn measured(&self, at: Moment) -> u64 {
+        at.0 * self.rate() / PPM
     }
 
     fn rate(&self) -> u64 {
@@ -119,6 +136,16 @@ mod tests {
                 assert!(when == Moment::START || clock.now(before).mono < mono, "{ahead_ppm} {nanos}");
             }
         }
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_goes_on_from_where_it_stood() {
+        let mut clock = Clock::new(Duration::from_secs(5), -100_000, 0);
+        let at = |secs: u64| Moment::from_nanos(secs * 1_000_000_000);
+        let before = clock.now(at(3)).mono;
+        clock.stand(at(3), at(9));
+        assert_eq!(clock.now(at(9)).mono, before);
+        assert_eq!(clock.when(before), at(9));
     }
 
     #[test]

@@ -1,10 +1,8 @@
-//! What goes wrong between a node and the store, and with the node itself: rates, and one request's fate.
+//! What goes wrong between a node and the store, in the store, and with the node itself: how often, how badly.
 
 use core::time::Duration;
 
-use tenure_core::{Fault, FaultKind, ListReply, Op, ReadReply, RemoveReply, Reply, WriteReply};
-
-use crate::choices::{Choices, Draw, Rate};
+use crate::choices::Rate;
 
 /// How often each thing goes wrong, and how badly.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -29,12 +27,31 @@ pub struct Faults {
     pub dated_late: Rate,
     /// A write meets a concurrent operation (409).
     pub conflict: Rate,
-    /// The store asks to slow down, with or without saying for how long.
+    /// The store rejects a write although its guard holds (412 on a tag that matches), and does not apply it.
+    pub rejected_wrongly: Rate,
+    /// The store asks to slow down, with or without saying for how long: a second at most.
     pub throttled: Rate,
+    /// The store asks to slow down for up to `throttle`.
+    pub throttled_long: Rate,
+    /// The longest time for which the store asks to slow down.
+    pub throttle: Duration,
     /// The store fails before it applies a write, or instead of answering a read.
     pub failed_before: Rate,
     /// The store fails after it applied a write.
     pub failed_after: Rate,
+    /// A request is served, but its answer (200) lacks the tag.
+    pub untagged: Rate,
+    /// The body of an answer is cut off on its way, which its reader notices.
+    pub cut: Rate,
+    /// The body of an answer to a read is garbage, under the right tag. No reader gets it more than
+    /// twice under one key: what stays garbage is a corrupt record.
+    pub garbled: Rate,
+    /// A page of a listing lacks some of its entries.
+    pub page_short: Rate,
+    /// A page of a listing shows what was so up to `lateness` ago, under the `Date` of now.
+    pub page_stale: Rate,
+    /// A listing that has begun fails at a later page.
+    pub page_failed: Rate,
     /// A write certainly does not leave the machine.
     pub not_applied: Rate,
     /// The store refuses a request: credentials, or a rule of a proxy.
@@ -45,6 +62,8 @@ pub struct Faults {
     pub wakes_late: Rate,
     /// A node wakes although nothing is due.
     pub wakes_early: Rate,
+    /// A process is cloned as it runs: both have the same memory, the same clocks and the same id.
+    pub clone: Rate,
     /// How often a machine is considered for one of the next faults; zero for never.
     pub every: Duration,
     /// A process stands still for less than a third of a ttl.
@@ -57,8 +76,24 @@ pub struct Faults {
     pub stall_when_slow: Rate,
     /// A process dies with its requests in flight.
     pub crash: Rate,
+    /// A whole machine is suspended, for up to two and a half ttl: its clocks go on, its connections do not.
+    pub suspend: Rate,
+    /// The monotonic clock of a machine that is suspended stops, which breaks an assumption.
+    pub clock_stops: Rate,
+    /// The store is down for everybody, for up to two ttl.
+    pub outage: Rate,
     /// A wall clock jumps by up to hours.
     pub jump: Rate,
+    /// An operator frees a cell by the rules: its holder's lease is judged and fenced first.
+    pub evicted: Rate,
+    /// An operator frees a cell by force: its holder is not asked.
+    pub evicted_by_force: Rate,
+    /// An owner record turns into garbage.
+    pub record_corrupted: Rate,
+    /// An operator mends a record that is garbage; the node that it last named is stopped first.
+    pub record_mended: Rate,
+    /// A lease turns into garbage.
+    pub lease_corrupted: Rate,
     /// Somebody removes a lease behind the protocol's back.
     pub lease_removed: Rate,
     /// Somebody removes an owner record behind the protocol's back.
@@ -67,148 +102,9 @@ pub struct Faults {
     pub record_restored: Rate,
 }
 
-/// What will happen to one request.
-#[derive(Clone, Debug)]
-pub(crate) struct Fate {
-    /// How long it takes to arrive; nothing if it is lost.
-    pub(crate) arrives: Option<Duration>,
-    /// When it arrives a second time, if it does.
-    pub(crate) again: Option<Duration>,
-    /// What the store does with its first arrival; it always serves the second.
-    pub(crate) service: Service,
-    /// How long the answer takes; nothing if it is lost.
-    pub(crate) returns: Option<Duration>,
-    /// Whether it is the second arrival that is answered, as when a layer below resends.
-    pub(crate) answers_second: bool,
-    /// How much later than the evaluation the answer is dated.
-    pub(crate) date_later: Duration,
-}
-
-/// What the store does with a request that arrives.
-#[derive(Clone, Debug)]
-pub(crate) enum Service {
-    /// It serves it.
-    Served,
-    /// It serves it and then fails.
-    ServedThenFailed,
-    /// It answers this instead.
-    Instead(Reply),
-}
-
-impl Fate {
-    /// Returns how long after the sending the answer arrives, if it does.
-    pub(crate) fn answered(&self) -> Option<Duration> {
-        let served = if self.answers_second { self.again? } else { self.arrives? };
-        Some(served + self.date_later + self.returns?)
-    }
-}
-
 impl Faults {
-    /// Draws the fate of a request that its sender gives up on after `timeout`.
-    pub(crate) fn fate(&self, op: &Op, latency: Duration, choices: &mut impl Choices) -> Fate {
-        let is_write = matches!(op, Op::Write(_));
-        let service = self.service(op, choices);
-        let mut arrives = Some(choices.between(latency / 8, latency));
-        let mut returns = Some(choices.between(latency / 8, latency));
-        if choices.happens(self.slow) {
-            let slow = choices.between(latency, self.slowness);
-            if choices.number(2) == 0 { arrives = Some(slow) } else { returns = Some(slow) }
-        }
-        if choices.happens(self.request_lost) {
-            arrives = None;
-        }
-        if choices.happens(self.reply_lost) {
-            returns = None;
-        }
-        if is_write && choices.happens(self.lands_late) {
-            arrives = Some(timeout(op) + choices.between(Duration::ZERO, self.lateness));
-        }
-        // What was answered with a certain no must not be applied after all by a copy.
-        let may_double = match &service {
-            Service::Served | Service::ServedThenFailed => true,
-            Service::Instead(reply) => matches!(reply, Reply::Write(WriteReply::Unknown(_))),
-        };
-        let again = (may_double && arrives.is_some() && choices.happens(self.duplicated)).then(|| {
-            let most = if choices.number(2) == 0 { latency * 4 } else { self.lateness };
-            arrives.unwrap_or_default() + choices.between(Duration::ZERO, most)
-        });
-        let answers_second = again.is_some() && choices.number(2) == 1;
-        let date_later = if !is_write && choices.happens(self.dated_late) {
-            choices.between(latency, self.slowness)
-        } else {
-            Duration::ZERO
-        };
-        Fate { arrives, again, service, returns, answers_second, date_later }
+    /// Returns how long an engine may rest because the store asked for it: it adds a quarter, give or take a fifth.
+    pub(crate) fn longest_wait(&self) -> Duration {
+        self.throttle.max(Duration::from_secs(1)) * 3 / 2
     }
-
-    fn service(&self, op: &Op, choices: &mut impl Choices) -> Service {
-        let is_write = matches!(op, Op::Write(_));
-        if is_write && choices.happens(self.conflict) {
-            return Service::Instead(Reply::Write(WriteReply::Conflict));
-        }
-        if choices.happens(self.throttled) {
-            let after = match choices.number(3) {
-                0 => None,
-                tenths => Some(Duration::from_millis(500 * tenths as u64)),
-            };
-            return Service::Instead(throttled(op, after));
-        }
-        if choices.happens(self.failed_before) {
-            return Service::Instead(failed(op, FaultKind::Unavailable));
-        }
-        if is_write && choices.happens(self.failed_after) {
-            return Service::ServedThenFailed;
-        }
-        if is_write && choices.happens(self.not_applied) {
-            return Service::Instead(Reply::Write(WriteReply::NotApplied(fault(FaultKind::Network))));
-        }
-        if choices.happens(self.refused) {
-            return Service::Instead(refused(op));
-        }
-        Service::Served
-    }
-}
-
-/// Returns how long the sender of a request waits for its answer.
-pub(crate) const fn timeout(op: &Op) -> Duration {
-    match op {
-        Op::List(op) => op.timeout,
-        Op::Read(op) => op.timeout,
-        Op::Remove(op) => op.timeout,
-        Op::Write(op) => op.timeout,
-    }
-}
-
-/// Returns the answer to a request of which nothing more is known than that it failed.
-pub(crate) fn failed(op: &Op, kind: FaultKind) -> Reply {
-    match op {
-        Op::List(_) => Reply::List(ListReply::Failed(fault(kind))),
-        Op::Read(_) => Reply::Read(ReadReply::Failed(fault(kind))),
-        Op::Remove(_) => Reply::Remove(RemoveReply::Failed(fault(kind))),
-        Op::Write(_) => Reply::Write(WriteReply::Unknown(fault(kind))),
-    }
-}
-
-fn refused(op: &Op) -> Reply {
-    match op {
-        Op::List(_) | Op::Read(_) | Op::Remove(_) => failed(op, FaultKind::Denied),
-        Op::Write(_) => Reply::Write(WriteReply::Refused(fault(FaultKind::Denied))),
-    }
-}
-
-fn throttled(op: &Op, after: Option<Duration>) -> Reply {
-    match op {
-        Op::List(_) => Reply::List(ListReply::Throttled { after }),
-        Op::Read(_) => Reply::Read(ReadReply::Throttled { after }),
-        Op::Remove(_) => failed(op, FaultKind::Throttled),
-        Op::Write(_) => Reply::Write(WriteReply::Throttled { after }),
-    }
-}
-
-fn fault(kind: FaultKind) -> Fault {
-    thread_local! {
-        // The detail is for people; one shared empty text keeps faults free of allocation.
-        static NO_DETAIL: std::sync::Arc<str> = "".into();
-    }
-    Fault::new(kind, NO_DETAIL.with(Clone::clone))
 }

@@ -1,8 +1,9 @@
 //! A hard situation as something to find: a check that "fails" as soon as a world has met it.
 
 use crate::checks::{Check, Violation};
+use crate::spotter::Spotter;
 use crate::view::View;
-use crate::witness::{Seen, Spotter, Witness};
+use crate::witness::{Seen, Witness};
 
 /// Ends a world as soon as it has met some situations, one after the other, so that the shrinker can make small worlds
 /// that do.

@@ -23,6 +23,8 @@ pub struct Session {
     pub(crate) renews_since: Option<Moment>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
+    /// How often it got garbage under a key.
+    pub(crate) garbled: Vec<(Key, u8)>,
 }
 
 impl Session {
@@ -51,6 +53,11 @@ impl Session {
         &self.watched
     }
 
+    /// Tells whether an answer has shown it garbage under a key.
+    pub fn was_garbled(&self, key: &Key) -> bool {
+        self.garbled.iter().any(|(garbled, _)| garbled == key)
+    }
+
     /// Tells whether the process exists. A paused one does.
     pub const fn is_running(&self) -> bool {
         self.is_running
@@ -66,6 +73,10 @@ pub(crate) struct Machine {
     /// What happened to the process while it stood still; it learns of it when it goes on.
     pub(crate) missed: VecDeque<Occasion>,
     pub(crate) is_paused: bool,
+    /// Whether it stands still with the whole machine: no answer under way reaches it.
+    pub(crate) is_suspended: bool,
+    /// Since when its monotonic clock stands still, if it does.
+    pub(crate) stopped_at: Option<Moment>,
     wake: Option<Instant>,
     generation: u32,
 }
@@ -78,6 +89,8 @@ impl Machine {
             session: None,
             missed: VecDeque::new(),
             is_paused: false,
+            is_suspended: false,
+            stopped_at: None,
             wake: None,
             generation: 0,
         }
@@ -111,6 +124,8 @@ impl Machine {
     pub(crate) fn clear(&mut self) {
         self.session = None;
         self.is_paused = false;
+        self.is_suspended = false;
+        self.stopped_at = None;
         self.missed.clear();
         self.wake = None;
         self.generation += 1;

@@ -43,7 +43,7 @@ pub(crate) enum Phase {
 }
 
 /// A call that has not been answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenCall {
     pub(crate) ticket: Ticket,
     pub(crate) call: Call,
@@ -56,6 +56,15 @@ pub(crate) struct Factory<'c, A>(pub(crate) Box<dyn FnMut() -> A + 'c>);
 impl<A> Process<A> {
     const fn new(app: A) -> Self {
         Self { app, phase: Phase::New, open: Vec::new(), tickets: 0 }
+    }
+
+    /// Returns the process's memory for a clone of it, if its application can be cloned.
+    pub(crate) fn fork(&self) -> Option<Self>
+    where
+        A: App,
+    {
+        let (phase, open, tickets) = (self.phase, self.open.clone(), self.tickets);
+        Some(Self { app: self.app.fork()?, phase, open, tickets })
     }
 
     /// Returns the calls that wait for an answer.
@@ -131,6 +140,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             renews_since: None,
             watched,
             is_running: true,
+            garbled: Vec::new(),
         });
         self.processes.push(Process::new((self.factory.0)()));
         self.machines[machine].session = Some(number);

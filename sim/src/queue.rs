@@ -19,6 +19,8 @@ pub(crate) enum Occasion {
     Turn { session: usize },
     /// What one application said to another arrives.
     Bring { session: usize, letter: usize },
+    /// A node of another implementation does something.
+    Foreign { foreign: usize },
     /// Something may happen to a machine.
     Weather,
     /// A process that stood still goes on.
@@ -29,6 +31,15 @@ pub(crate) enum Occasion {
     Heal,
     /// Everything must be well by now.
     Judge,
+}
+
+impl Occasion {
+    /// Turns an answer that would arrive into one that is waited for in vain: its connection is gone.
+    pub(crate) fn lose_answer(&mut self) {
+        if let Self::Deliver { flight } = *self {
+            *self = Self::GiveUp { flight };
+        }
+    }
 }
 
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.

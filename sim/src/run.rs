@@ -14,8 +14,9 @@ use tenure_core::Defect;
 use crate::checks::{self, Check, Violation};
 use crate::choices::{Choices, Prng, Tape};
 use crate::clock::Moment;
+use crate::family::Family;
 use crate::report::{Failure, Report};
-use crate::scenario::{Family, Scenario};
+use crate::scenario::Scenario;
 use crate::trace::Trace;
 use crate::world::World;
 
@@ -38,6 +39,15 @@ pub struct Found {
 }
 
 impl Plan {
+    /// Draws the scenario of a world.
+    pub fn scenario(&self, choices: &mut impl Choices) -> Scenario {
+        let scenario = match self.family {
+            Some(family) => Scenario::of(family, choices),
+            None => Scenario::wild(choices),
+        };
+        scenario.with_defect(self.defect)
+    }
+
     /// Runs the world of one seed. A panic in it is a violation like any other.
     ///
     /// # Errors
@@ -77,15 +87,6 @@ impl Plan {
     pub fn world<'c, C: Choices>(&self, choices: &'c mut C) -> World<'c, C> {
         let scenario = self.scenario(choices);
         World::new(scenario, choices)
-    }
-
-    /// Draws what kind of world it is: the first thing that is left to chance.
-    pub fn scenario(&self, choices: &mut impl Choices) -> Scenario {
-        let scenario = match self.family {
-            Some(family) => Scenario::of(family, choices),
-            None => Scenario::swarm(choices),
-        };
-        scenario.with_defect(self.defect)
     }
 
     /// Runs the worlds of `count` seeds from `start` on, on so many threads, and adds up what they met. Stops

@@ -8,8 +8,10 @@ use core::time::Duration;
 use tenure_core::{Config, Defect, StoreClock};
 
 use crate::choices::{Choices, Draw, Rate};
+use crate::family::{Family, Promise};
 use crate::faults::Faults;
-use crate::store::Stamping;
+use crate::make::{Flaw, Stamping};
+use crate::rates;
 
 /// Everything about a world that is fixed before it begins.
 ///
@@ -27,6 +29,15 @@ pub struct Scenario {
     pub config: Config,
     /// How the store stamps its answers.
     pub stamping: Stamping,
+    /// How many nodes of another implementation there are.
+    pub foreigners: usize,
+    /// How far off their wall clocks may be.
+    pub foreign_wall_off: Duration,
+    /// Whether they take cells whose holders seem dead to them, without fencing anybody: they go by their wall
+    /// clocks, and G2 may break.
+    pub foreigners_take: bool,
+    /// What is wrong with the store, if it is unfit.
+    pub flaw: Option<Flaw>,
     /// How far any two stamps of the store may disagree: at most `config.clock.margin`, or G2 may break.
     pub disagreement: Duration,
     /// How fast or slow a monotonic clock may run, in millionths: at most the configured drift, or G2 may
@@ -49,42 +60,6 @@ pub struct Scenario {
     pub grace: Duration,
     /// Where the world is special.
     pub family: Family,
-}
-
-/// A kind of world that aims at something rare.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Family {
-    /// A mixture of everything the guarantees survive.
-    Common,
-    /// Every bound is exactly met and most nodes stop renewing: one unit less in a rule breaks it.
-    Edge,
-    /// Writes land long after their senders gave up, and answers rarely arrive.
-    Late,
-    /// The store does not stamp its answers; death is judged by silence.
-    Silent,
-    /// Somebody removes leases behind the protocol's back. G4 may take as long as the largest ttl.
-    LeasesRemoved,
-    /// Somebody removes owner records or puts old ones back, which G2 and the growth of epochs do not
-    /// survive.
-    RecordsRemoved,
-}
-
-impl Family {
-    /// Every family, in order.
-    pub const ALL: &'static [Self] =
-        &[Self::Common, Self::Edge, Self::Late, Self::Silent, Self::LeasesRemoved, Self::RecordsRemoved];
-
-    /// Returns the word for the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Common => "common",
-            Self::Edge => "edge",
-            Self::Late => "late",
-            Self::LeasesRemoved => "leases-removed",
-            Self::RecordsRemoved => "records-removed",
-            Self::Silent => "silent",
-        }
-    }
 }
 
 impl Scenario {
@@ -119,6 +94,10 @@ impl Scenario {
             cells: 2,
             share_name: false,
             stamping: Stamping::HTTP,
+            foreigners: 0,
+            foreign_wall_off: Duration::ZERO,
+            foreigners_take: false,
+            flaw: None,
             disagreement: Duration::ZERO,
             drift_ppm: 0,
             wall_off: Duration::ZERO,
@@ -135,13 +114,15 @@ impl Scenario {
 
     /// Draws a world in which every guarantee must hold.
     pub fn swarm(choices: &mut impl Choices) -> Self {
-        let family = match choices.number(10) {
-            0..5 => Family::Common,
-            5..7 => Family::Edge,
-            7 => Family::Late,
-            8 => Family::Silent,
-            _ => Family::LeasesRemoved,
-        };
+        let family = Family::draw(choices);
+        Self::of(family, choices)
+    }
+
+    /// Draws a world in which every guarantee must hold or, one time in twelve, one with an assumption broken, which is
+    /// held to what does not rest on it.
+    pub fn wild(choices: &mut impl Choices) -> Self {
+        let family =
+            if choices.number(12) == 11 { Family::draw_broken(choices) } else { Family::draw(choices) };
         Self::of(family, choices)
     }
 
@@ -149,29 +130,36 @@ impl Scenario {
     pub fn of(family: Family, choices: &mut impl Choices) -> Self {
         let (config, stamping) = numbers(family, choices);
         let ttl = config.ttl;
-        let disagreement = match family {
-            Family::Edge => config.clock.margin,
-            Family::Common
-            | Family::Late
-            | Family::LeasesRemoved
-            | Family::RecordsRemoved
-            | Family::Silent => config.clock.margin * choices.number(2) as u32,
+        let is_at_margin = family == Family::Edge || choices.number(2) == 1;
+        let disagreement = if family == Family::Misstamped {
+            config.clock.margin + ttl * choices.one_of(&[2, 1])
+        } else if is_at_margin {
+            config.clock.margin
+        } else {
+            Duration::ZERO
         };
-        let most_drift = config.drift_permille * 1000;
-        let latencies: &[u32] = match family {
-            // A taker must be quick to be too early.
-            Family::Edge | Family::Silent => &[1000, 200],
-            Family::Common | Family::Late | Family::LeasesRemoved | Family::RecordsRemoved => {
-                &[200, 50, 1000, 20]
-            }
+        let stated_ppm = config.drift_permille * 1000;
+        let drift_ppm = if family == Family::Drifting {
+            stated_ppm + choices.one_of(&[200_000, 400_000, 0])
+        } else if choices.number(4) == 0 {
+            0
+        } else {
+            stated_ppm
         };
+        let flaw = (family == Family::Unfit).then(|| choices.one_of(Flaw::ALL));
+        // A taker must be quick to be too early.
+        let latencies: &[u32] = if family.is_aimed() { &[1000, 200] } else { &[200, 50, 1000, 20] };
         let mut world = Self {
             machines: 2 + choices.number(3),
             cells: 1 + choices.number(3),
             share_name: choices.number(4) == 1,
             stamping,
             disagreement,
-            drift_ppm: if choices.number(4) == 0 { 0 } else { most_drift },
+            foreigners: if family.has_foreigners() { 1 + choices.number(2) } else { 0 },
+            foreign_wall_off: if family == Family::Takers { Duration::from_secs(7200) } else { ttl },
+            foreigners_take: family == Family::Takers,
+            flaw,
+            drift_ppm,
             wall_off: choices.one_of(&[Duration::ZERO, ttl, Duration::from_secs(7200)]),
             // Once the world is calm, a round trip must fit into an attempt.
             latency: (ttl / choices.one_of(latencies)).min(config.attempt_timeout / 3),
@@ -183,8 +171,33 @@ impl Scenario {
             family,
             config,
         };
-        world.faults = faults(family, ttl, choices);
+        world.faults = rates::draw(family, ttl, choices);
+        if family == Family::Late {
+            // Long enough for what lands minutes late to meet other sessions than its sender's.
+            world.storm = world.storm.max(world.faults.lateness * 5 / 4);
+        }
         world
+    }
+
+    /// Returns what the world is held to: every promise that rests on no broken assumption.
+    pub fn promises(&self) -> impl Iterator<Item = Promise> {
+        let family = self.family;
+        let (is_fit, has_twins) = (self.flaw.is_none(), self.faults.clone != Rate::NEVER);
+        let binds = move |promise: &Promise| match promise {
+            // These two ask for something only where there is something to ask for.
+            Promise::Fitness => !is_fit,
+            Promise::Twins => has_twins,
+            Promise::Answers
+            | Promise::Belief
+            | Promise::Fence
+            | Promise::History
+            | Promise::Liveness
+            | Promise::Record
+            | Promise::Sessions
+            | Promise::Watches
+            | Promise::Writes => family.keeps(*promise),
+        };
+        Promise::ALL.iter().copied().filter(binds)
     }
 
     /// Plants a deliberate bug in every node.
@@ -211,18 +224,13 @@ fn numbers(family: Family, choices: &mut impl Choices) -> (Config, Stamping) {
     let drifts: &[u32] = if family == Family::Silent { &[0, 10] } else { &[10, 0, 50, 100] };
     config.drift_permille = choices.one_of(drifts);
     // Half the worlds have no spare time for the application to stop: the rule itself must carry G2.
-    if matches!(family, Family::Edge | Family::Silent) || choices.number(2) == 1 {
+    if family.is_aimed() || choices.number(2) == 1 {
         config.margin_hold = ttl * config.drift_permille / 1000;
     }
     let permille = if family == Family::Common { choices.one_of(&[150, 50, 100]) } else { 150 };
     config.attempt_timeout = ttl * permille / 1000;
     // Whoever looks often is there when the time has just come.
-    config.poll /= match family {
-        Family::Edge | Family::Silent => choices.one_of(&[16, 4]),
-        Family::Common | Family::Late | Family::LeasesRemoved | Family::RecordsRemoved => {
-            choices.one_of(&[1, 4])
-        }
-    };
+    config.poll /= choices.one_of(if family.is_aimed() { &[16, 4] } else { &[1, 4] });
     config.patience = ttl * choices.one_of(&[2, 1, 4]) / 2;
     let mut stamping = Stamping { page: choices.one_of(&[1000, 1, 2]), ..Stamping::HTTP };
     config.clock = if is_fine { StoreClock::FINE } else { StoreClock::HTTP };
@@ -239,70 +247,10 @@ fn numbers(family: Family, choices: &mut impl Choices) -> (Config, Stamping) {
     (config, stamping)
 }
 
-fn faults(family: Family, ttl: Duration, choices: &mut impl Choices) -> Faults {
-    let mut rate = |percents: &[u32]| {
-        if choices.number(2) == 0 { Rate::NEVER } else { Rate::percent(choices.one_of(percents)) }
-    };
-    let mut faults = Faults {
-        request_lost: rate(&[2, 10, 30]),
-        reply_lost: rate(&[2, 10, 30]),
-        lands_late: rate(&[2, 10]),
-        duplicated: rate(&[2, 10]),
-        answered_twice: rate(&[50]),
-        slow: rate(&[5, 20]),
-        dated_late: rate(&[5, 20]),
-        conflict: rate(&[2, 10]),
-        throttled: rate(&[2, 10]),
-        failed_before: rate(&[2, 10]),
-        failed_after: rate(&[2, 10]),
-        not_applied: rate(&[2, 10]),
-        refused: rate(&[1, 5]),
-        wakes_late: rate(&[5, 20]),
-        wakes_early: rate(&[5]),
-        short_pause: rate(&[10, 20]),
-        long_pause: rate(&[5, 15]),
-        crash: rate(&[10, 25]),
-        jump: rate(&[10]),
-        ..Faults::default()
-    };
-    faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
-    faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
-    faults.every = ttl / 2;
-    faults.message_lost = Rate::percent(25);
-    match family {
-        Family::Common => {}
-        Family::Edge | Family::Silent => {
-            if choices.number(2) == 1 {
-                // Nothing else disturbs the aim.
-                faults = Faults { every: ttl / 4, ..Faults::default() };
-            }
-            faults.long_pause = Rate::percent(choices.one_of(&[5, 25]));
-            faults.stall = Rate::percent(choices.one_of(&[0, 3, 10]));
-            faults.stall_when_slow = Rate::percent(choices.one_of(&[0, 50]));
-            faults.slow = Rate::percent(choices.one_of(&[10, 25]));
-            faults.dated_late = Rate::percent(choices.one_of(&[0, 20, 40]));
-            faults.slowness = ttl / 7;
-            faults.lands_late = Rate::percent(choices.one_of(&[0, 10, 30]));
-            faults.lateness = ttl / 6;
-        }
-        Family::Late => {
-            faults.lands_late = Rate::percent(20);
-            faults.reply_lost = Rate::percent(20);
-            faults.duplicated = Rate::percent(10);
-        }
-        Family::LeasesRemoved => faults.lease_removed = Rate::percent(20),
-        Family::RecordsRemoved => {
-            faults.record_removed = Rate::percent(10);
-            faults.record_restored = Rate::percent(20);
-        }
-    }
-    faults
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Family, Scenario};
-    use crate::choices::{Prng, Tape};
+    use crate::choices::{Prng, Rate, Tape};
 
     #[test]
     fn every_drawn_configuration_is_legal() {
@@ -310,7 +258,10 @@ mod tests {
             for &family in Family::ALL {
                 let world = Scenario::of(family, &mut Prng::new(seed));
                 world.config.check().expect("the numbers are drawn to be legal");
-                assert!(world.disagreement <= world.config.clock.margin);
+                let is_within_margin = world.disagreement <= world.config.clock.margin;
+                assert!(is_within_margin || family == Family::Misstamped);
+                let is_within_drift = world.drift_ppm <= world.config.drift_permille * 1000;
+                assert!(is_within_drift || family == Family::Drifting);
             }
         }
     }
@@ -318,7 +269,7 @@ mod tests {
     #[test]
     fn the_calmest_world_has_no_faults() {
         let calm = Scenario::swarm(&mut Tape::new(&[]));
-        assert_eq!(calm.faults.request_lost, super::Rate::NEVER);
+        assert_eq!(calm.faults.request_lost, Rate::NEVER);
         assert_eq!(calm.family, Family::Common);
     }
 }

@@ -15,6 +15,7 @@ use tenure_core::{
 
 use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
+use crate::make::{Flaw, Stamping};
 
 /// A store with every version it ever held.
 ///
@@ -45,32 +46,7 @@ use crate::clock::{Moment, WALL_AT_START};
 pub struct Store {
     objects: BTreeMap<Arc<str>, Vec<Version>>,
     stamping: Stamping,
-}
-
-/// How a store stamps its answers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Stamping {
-    /// Stamps are cut down to a multiple of this; zero for fine ones.
-    pub unit: Duration,
-    /// Whether versions carry `Last-Modified`.
-    pub has_modified: bool,
-    /// Whether answers carry `Date`.
-    pub has_date: bool,
-    /// How far into its second the store's clock is when the world begins.
-    pub phase: Duration,
-    /// How many entries a page of a listing has.
-    pub page: usize,
-}
-
-impl Stamping {
-    /// HTTP headers in whole seconds, pages of a thousand.
-    pub const HTTP: Self = Self {
-        unit: Duration::from_secs(1),
-        has_modified: true,
-        has_date: true,
-        phase: Duration::ZERO,
-        page: 1000,
-    };
+    flaw: Option<Flaw>,
 }
 
 /// One version of one object, or its removal.
@@ -99,12 +75,22 @@ pub struct Visit {
     pub modified_ahead: i64,
     /// How far `Date` is ahead of the store's clock, in nanoseconds.
     pub date_ahead: i64,
+    /// Which entries a listing fails to show: the first if the lowest bit is set, and so on, over and over.
+    pub hides: u32,
+    /// How long ago was so what a listing shows.
+    pub stale: Duration,
 }
 
 impl Store {
     /// Creates an empty store.
     pub const fn new(stamping: Stamping) -> Self {
-        Self { objects: BTreeMap::new(), stamping }
+        Self { objects: BTreeMap::new(), stamping, flaw: None }
+    }
+
+    /// Makes it unfit.
+    #[must_use]
+    pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
+        Self { flaw, ..self }
     }
 
     /// Executes one operation.
@@ -128,6 +114,12 @@ impl Store {
             }
             Some(_) | None => false,
         }
+    }
+
+    /// Puts bytes in the place of whatever is there, behind the protocol's back.
+    pub fn put_by_force(&mut self, key: &str, body: Arc<[u8]>, at: Moment) {
+        let visit = Visit { at, ..Visit::default() };
+        self.put(key, body, visit);
     }
 
     /// Puts the version that was current `back` versions ago in its place again, byte for byte; tells whether
@@ -181,29 +173,37 @@ impl Store {
             (Guard::Match(etag), Some(version)) => *etag == version.etag,
             (Guard::Absent, Some(_)) | (Guard::Match(_), None) => false,
         };
+        let holds = match (self.flaw, &op.guard) {
+            (Some(Flaw::OverwritesOnCreate), Guard::Absent) => true,
+            (Some(Flaw::OverwritesOnMatch), Guard::Match(_)) => current.is_some(),
+            (Some(Flaw::RejectsTags), Guard::Match(_)) => false,
+            (Some(_) | None, Guard::Absent | Guard::Match(_)) => holds,
+        };
         if !holds {
             return WriteReply::Rejected;
         }
-        let etag = content_tag(&op.body);
-        let is_owners = op.key.as_str().starts_with(Key::OWNERS);
-        let owner = if is_owners { OwnerRecord::parse(&op.body).ok() } else { None };
-        let version = Version {
-            at: visit.at,
-            by: visit.by,
-            body: Some(op.body.clone()),
-            owner,
-            etag: etag.clone(),
-            modified: self.stamp(visit.at, visit.modified_ahead),
+        WriteReply::Applied { etag: self.put(op.key.as_str(), op.body.clone(), visit) }
+    }
+
+    /// Makes a new version and returns its tag.
+    fn put(&mut self, key: &str, body: Arc<[u8]>, visit: Visit) -> ETag {
+        let etag = match self.flaw {
+            Some(Flaw::WeakTags) => weak(&content_tag(&body)),
+            Some(_) | None => content_tag(&body),
         };
-        match self.objects.get_mut(op.key.as_str()) {
+        let owner = if key.starts_with(Key::OWNERS) { OwnerRecord::parse(&body).ok() } else { None };
+        let modified = self.stamp(visit.at, visit.modified_ahead);
+        let version =
+            Version { at: visit.at, by: visit.by, body: Some(body), owner, etag: etag.clone(), modified };
+        match self.objects.get_mut(key) {
             Some(versions) => versions.push(version),
             None => {
                 let mut versions = Vec::with_capacity(4);
                 versions.push(version);
-                self.objects.insert(op.key.as_str().into(), versions);
+                self.objects.insert(key.into(), versions);
             }
         }
-        WriteReply::Applied { etag }
+        etag
     }
 
     fn remove(&mut self, op: &RemoveOp, visit: Visit) -> RemoveReply {
@@ -224,11 +224,17 @@ impl Store {
         };
         let mut entries = Vec::new();
         let mut next = None;
+        let mut shown = 0;
         for (key, versions) in self.objects.range::<str, _>((from, Bound::Unbounded)) {
             if !key.starts_with(op.prefix.as_ref()) {
                 break;
             }
-            let Some(version) = versions.last().filter(|version| version.body.is_some()) else { continue };
+            let version = if visit.stale.is_zero() { versions.last() } else { as_of(versions, visit) };
+            let Some(version) = version.filter(|version| version.body.is_some()) else { continue };
+            shown += 1;
+            if visit.hides.rotate_right(shown - 1) & 1 == 1 {
+                continue;
+            }
             if entries.len() == self.stamping.page {
                 next = entries.last().map(|last: &Entry| last.key.as_str().into());
                 break;
@@ -263,10 +269,20 @@ impl Version {
     pub const fn etag(&self) -> &ETag {
         &self.etag
     }
+
+    /// Returns its `Last-Modified`, as far as the store shows one.
+    pub const fn modified(&self) -> StoreTime {
+        self.modified
+    }
 }
 
 fn removal(visit: Visit, modified: StoreTime) -> Version {
     Version { at: visit.at, by: visit.by, body: None, owner: None, etag: content_tag(&[]), modified }
+}
+
+/// Returns the version that was current as long ago as what the visitor is shown.
+fn as_of(versions: &[Version], visit: Visit) -> Option<&Version> {
+    versions.iter().rev().find(|version| visit.at.since(version.at) >= visit.stale)
 }
 
 /// Hashes bytes, eight at a time.
@@ -280,6 +296,10 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     }
     let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     mix(step(state, last))
+}
+
+fn weak(tag: &ETag) -> ETag {
+    ETag::new(&[b"W/", tag.as_bytes()].concat()).expect("it is not empty")
 }
 
 pub(crate) fn content_tag(body: &[u8]) -> ETag {

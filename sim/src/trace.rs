@@ -83,10 +83,14 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Restored(key) => [16, hash(key.as_bytes())],
         Step::Resumed => [12, 0],
         Step::Sent(op) => [13, op_words(op)],
-        Step::Served { op, reply, is_late } => {
+        Step::Served { op, reply, is_late, .. } => {
             [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
         }
         Step::Started => [15, 0],
+        Step::Meddled(deed, key) => [19 | (*deed as u64) << 8, hash(key.as_bytes())],
+        Step::Cloned(of) => [20, *of as u64],
+        Step::Outage(span) => [17, span.as_nanos() as u64],
+        Step::Suspended(span) => [18, span.as_nanos() as u64],
     }
 }
 
@@ -168,6 +172,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Acknowledged(_, tenure) => write!(line, "acknowledges {} epoch={}", tenure.cell, tenure.epoch),
         Step::Told(event) => told(&mut line, event),
         Step::Asked(ticket, call) => write!(line, "{ticket} {call:?}"),
+        Step::Cloned(of) => write!(line, "is a clone of session {}", of + 1),
         Step::Crashed => write!(line, "dies"),
         Step::Done { ticket, outcome, .. } => write!(line, "-> done {ticket} {outcome:?}"),
         Step::Handled { .. } => Ok(()),
@@ -178,11 +183,14 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Noted(text) => write!(line, "{text}"),
         Step::Noticed(notice) => write!(line, "-> {notice:?}"),
         Step::Paused(pause) => write!(line, "stands still for {} ms", pause.as_millis()),
+        Step::Meddled(deed, key) => write!(line, "somebody {} {key}", deed.as_str()),
+        Step::Outage(span) => write!(line, "the store is down for {} ms", span.as_millis()),
+        Step::Suspended(span) => write!(line, "its machine is suspended for {} ms", span.as_millis()),
         Step::Removed(key) => write!(line, "somebody removes {key}"),
         Step::Restored(key) => write!(line, "somebody restores an earlier {key}"),
         Step::Resumed => write!(line, "goes on"),
         Step::Sent(op) => write!(line, "-> {}", Request(op)),
-        Step::Served { op, reply, is_late } => {
+        Step::Served { op, reply, is_late, .. } => {
             let late = if *is_late { " (late)" } else { "" };
             write!(line, "store: {} -> {}{late}", Request(op), Answer(reply))
         }

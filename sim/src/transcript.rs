@@ -67,6 +67,11 @@ impl Check for Scribe {
         if matches!(view.step, Step::Started) {
             book.push(Transcript::new(view, actor));
         }
+        if let Step::Cloned(of) = view.step {
+            // It remembers what the original does.
+            let memory = book[*of].clone();
+            book.push(memory);
+        }
         let transcript = &mut book[actor];
         match view.step {
             Step::Told(event) => {
@@ -130,6 +135,9 @@ impl Transcript {
         if line.contains('"') {
             for ((_, tag), attempt) in &self.own {
                 line = line.replace(&tag.to_string(), &format!("w{attempt}"));
+            }
+            for (place, tag) in self.foreign.iter().enumerate() {
+                line = line.replace(&tag.to_string(), &format!("e{}", place + 1));
             }
         }
         let _ = writeln!(self.lines, "{INDENT}       -> {line}");

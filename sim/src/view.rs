@@ -22,6 +22,9 @@ pub enum Step<'w> {
     Told(&'w Event),
     /// The application is about to ask this.
     Asked(Ticket, &'w Call),
+    /// The process is a clone, just made, of that of another session: it has the same memory and the same id, and
+    /// whatever a check knows about the one is so of the other.
+    Cloned(usize),
     /// The process died.
     Crashed,
     /// The engine answered a call.
@@ -48,10 +51,14 @@ pub enum Step<'w> {
     Healed,
     /// A wall clock jumped by so many nanoseconds.
     Jumped(usize, i64),
+    /// Somebody outside the protocol did this to an object.
+    Meddled(Deed, &'w str),
     /// The application wrote this into the trace.
     Noted(&'w str),
     /// The engine said this to its application.
     Noticed(&'w Notice),
+    /// The store is down for so long.
+    Outage(Duration),
     /// The process stands still for so long.
     Paused(Duration),
     /// Somebody removed this object behind the protocol's back.
@@ -70,70 +77,51 @@ pub enum Step<'w> {
         reply: &'w Reply,
         /// Whether the sender has been told an answer already.
         is_late: bool,
+        /// Whether this is a copy of a request that has arrived before.
+        is_again: bool,
+        /// How long ago the request was sent.
+        age: Duration,
     },
     /// A process started.
     Started,
+    /// The machine on which the process runs is suspended for so long.
+    Suspended(Duration),
 }
 
-macro_rules! kinds {
-    ($($name:ident = $variant:ident,)*) => {
-        /// Kinds of steps: a set of them.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        pub struct Kinds(u32);
+/// What somebody outside the protocol does to an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Deed {
+    /// It is turned into garbage.
+    Corrupted,
+    /// A cell is freed, its holder's lease having been judged and fenced.
+    Evicted,
+    /// A cell is freed, whoever holds it.
+    EvictedByForce,
+    /// A node of another implementation claims a free cell.
+    ForeignClaimed,
+    /// A node of another implementation gives a cell back.
+    ForeignReleased,
+    /// A node of another implementation renews its lease.
+    ForeignRenewed,
+    /// A node of another implementation takes a cell whose holder seems dead to it.
+    ForeignTook,
+    /// A corrupt record is replaced by a released one of the last epoch known.
+    Mended,
+}
 
-        #[expect(clippy::upper_case_acronyms, reason = "numbers the constants of the same names")]
-        enum Number { $($name,)* }
-
-        impl Kinds {
-            $(
-                #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
-                pub const $name: Self = Self(1 << Number::$name as u32);
-            )*
-            /// No step.
-            pub const NONE: Self = Self(0);
-            /// Every step.
-            pub const ALL: Self = Self(u32::MAX);
+impl Deed {
+    /// Returns the words for a trace.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Corrupted => "corrupts",
+            Self::Evicted => "frees",
+            Self::EvictedByForce => "frees by force",
+            Self::ForeignClaimed => "foreign claims",
+            Self::ForeignReleased => "foreign releases",
+            Self::ForeignRenewed => "foreign renews",
+            Self::ForeignTook => "foreign takes over",
+            Self::Mended => "mends",
         }
-
-        impl Step<'_> {
-            /// Returns the kind of step it is.
-            pub const fn kind(&self) -> Kinds {
-                match self { $(Self::$variant { .. } => Kinds::$name,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    ACKNOWLEDGED = Acknowledged,
-    ASKED = Asked,
-    CRASHED = Crashed,
-    DONE = Done,
-    HANDLED = Handled,
-    HEALED = Healed,
-    JUMPED = Jumped,
-    NOTED = Noted,
-    NOTICED = Noticed,
-    PAUSED = Paused,
-    REMOVED = Removed,
-    RESTORED = Restored,
-    RESUMED = Resumed,
-    SENT = Sent,
-    SERVED = Served,
-    STARTED = Started,
-    TOLD = Told,
-}
-
-impl Kinds {
-    /// Adds the kinds of another set.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Tells whether the two sets have a kind in common.
-    pub const fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
     }
 }
 

@@ -2,11 +2,12 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, Key};
+use tenure_core::Event;
 
 use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
+use crate::outage::{Mode, Outage};
 use crate::queue::Occasion;
 use crate::view::Step;
 use crate::world::World;
@@ -27,6 +28,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
             self.emit(None, &Step::Jumped(machine, by))?;
         }
         self.meddle()?;
+        if self.choices.happens(self.scenario.faults.outage) {
+            self.go_down()?;
+        }
         let Some(session) = self.machines[machine].session else { return Ok(()) };
         if self.machines[machine].is_paused {
             return Ok(());
@@ -36,8 +40,14 @@ impl<C: Choices, A: App> World<'_, C, A> {
             let dead_for = self.choices.between(Duration::ZERO, ttl * 3);
             return self.crash(session, dead_for);
         }
+        if self.choices.happens(self.scenario.faults.clone) {
+            return self.clone_process(session);
+        }
         if self.choices.happens(self.scenario.faults.long_pause) {
             return self.pause_long(session);
+        }
+        if self.choices.happens(self.scenario.faults.suspend) {
+            return self.suspend(session);
         }
         if self.choices.happens(self.scenario.faults.short_pause) {
             let pause = self.choices.between(Duration::ZERO, ttl / 3);
@@ -49,39 +59,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         Ok(())
     }
 
-    /// Lets somebody meddle with the store by hand.
-    fn meddle(&mut self) -> Result<(), Violation> {
-        if self.choices.happens(self.scenario.faults.lease_removed)
-            && let Some(key) = self.some_key(Key::LEASES)
-        {
-            self.store.remove_by_force(&key, self.at);
-            self.emit(None, &Step::Removed(&key))?;
-        }
-        if self.choices.happens(self.scenario.faults.record_removed)
-            && let Some(key) = self.some_key(Key::OWNERS)
-        {
-            self.store.remove_by_force(&key, self.at);
-            self.emit(None, &Step::Removed(&key))?;
-        }
-        if self.choices.happens(self.scenario.faults.record_restored)
-            && let Some(key) = self.some_key(Key::OWNERS)
-        {
-            let recent = self.store.history(&key).len().min(4);
-            let back = self.choices.number(recent);
-            if self.store.restore_by_force(&key, back, self.at) {
-                self.emit(None, &Step::Restored(&key))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn some_key(&mut self, prefix: &str) -> Option<String> {
-        let keys: Vec<&str> = self.store.keys().filter(|key| key.starts_with(prefix)).collect();
-        let place = self.choices.number(keys.len());
-        keys.get(place).map(|key| (*key).to_owned())
-    }
-
-    fn crash(&mut self, session: usize, dead_for: Duration) -> Result<(), Violation> {
+    pub(crate) fn crash(&mut self, session: usize, dead_for: Duration) -> Result<(), Violation> {
         let machine = self.sessions[session].machine;
         self.sessions[session].is_running = false;
         self.machines[machine].clear();
@@ -100,18 +78,47 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Lets a process stand still until just before its authority ends, or for longer.
     fn pause_long(&mut self, session: usize) -> Result<(), Violation> {
-        let ttl = self.scenario.config.ttl;
-        let pause = match self.choices.number(2) {
-            0 => self.choices.between(ttl / 2, ttl),
-            _ => self.choices.between(ttl, ttl * 5 / 2),
-        };
+        let pause = self.long();
         self.pause(session, pause)
     }
 
+    fn long(&mut self) -> Duration {
+        let ttl = self.scenario.config.ttl;
+        match self.choices.number(2) {
+            0 => self.choices.between(ttl / 2, ttl),
+            _ => self.choices.between(ttl, ttl * 5 / 2),
+        }
+    }
+
     fn pause(&mut self, session: usize, pause: Duration) -> Result<(), Violation> {
+        self.stand_still(session, pause);
+        self.emit(Some(session), &Step::Paused(pause))
+    }
+
+    /// Suspends the machine on which a process runs.
+    fn suspend(&mut self, session: usize) -> Result<(), Violation> {
+        let pause = self.long();
+        self.stand_still(session, pause);
+        let stops = self.choices.happens(self.scenario.faults.clock_stops);
+        let machine = &mut self.machines[self.sessions[session].machine];
+        machine.is_suspended = true;
+        machine.stopped_at = stops.then_some(self.at);
+        self.emit(Some(session), &Step::Suspended(pause))
+    }
+
+    fn stand_still(&mut self, session: usize, pause: Duration) {
         self.machines[self.sessions[session].machine].is_paused = true;
         self.queue.plan(self.at.after(pause), Occasion::Resume { session });
-        self.emit(Some(session), &Step::Paused(pause))
+    }
+
+    /// Takes the store away from everybody for a while.
+    fn go_down(&mut self) -> Result<(), Violation> {
+        let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * 2);
+        // To whoever looks for a flaw, a 412 out of the blue would hide it.
+        let modes = if self.scenario.flaw.is_some() { &Mode::ALL[..3] } else { Mode::ALL };
+        let mode = self.choices.one_of(modes);
+        self.outage = Some(Outage { until: self.at.after(span), mode });
+        self.emit(None, &Step::Outage(span))
     }
 
     /// Lets a process go on: it now learns, in order, what it missed.
@@ -120,8 +127,17 @@ impl<C: Choices, A: App> World<'_, C, A> {
         if !self.sessions[session].is_running || !self.machines[machine].is_paused {
             return Ok(());
         }
-        self.machines[machine].is_paused = false;
-        let missed = core::mem::take(&mut self.machines[machine].missed);
+        let at = self.at;
+        let standing = &mut self.machines[machine];
+        standing.is_paused = false;
+        let was_suspended = core::mem::take(&mut standing.is_suspended);
+        if let Some(since) = standing.stopped_at.take() {
+            standing.clock.stand(since, at);
+        }
+        let mut missed = core::mem::take(&mut standing.missed);
+        if was_suspended {
+            missed.iter_mut().for_each(|occasion| occasion.lose_answer());
+        }
         self.emit(Some(session), &Step::Resumed)?;
         // Its timer fires first or its sockets become readable first: either may be.
         let is_wake = |occasion: &&Occasion| matches!(occasion, Occasion::Wake { .. });

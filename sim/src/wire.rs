@@ -5,15 +5,15 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, FaultKind, Op, Reply, WriteReply};
+use tenure_core::{Event, FaultKind, Op, ReadReply, Reply, WriteReply};
 
 use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::clock::Moment;
-use crate::faults::{self, Fate, Service};
+use crate::family::Family;
+use crate::fate::{self, Fate, Service};
 use crate::queue::Occasion;
-use crate::scenario::Family;
 use crate::store::Visit;
 use crate::view::Step;
 use crate::world::World;
@@ -23,6 +23,8 @@ use crate::world::World;
 pub(crate) struct Flight {
     pub(crate) session: usize,
     sent: Moment,
+    /// When its sender gives up.
+    give_up: Moment,
     op: Op,
     fate: Fate,
     reply: Option<Reply>,
@@ -33,6 +35,22 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// Returns the same request as a clone of its sender knows it.
+    fn forked(&self, session: usize) -> Self {
+        let Self { sent, give_up, op, fate, .. } = self;
+        let fate = Fate { arrives: None, again: None, ..fate.clone() };
+        Self {
+            session,
+            sent: *sent,
+            give_up: *give_up,
+            op: op.clone(),
+            fate,
+            reply: None,
+            is_open: true,
+            ahead: 0,
+        }
+    }
+
     /// Returns when the request last reaches the store, if it changes anything there.
     pub(crate) fn lands(&self) -> Option<Moment> {
         let after = self.fate.arrives.max(self.fate.again)?;
@@ -44,7 +62,10 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Sends a request.
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;
-        let fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        let mut fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        if let Some(outage) = self.outage.filter(|outage| self.at < outage.until) {
+            outage.befall(&op, &mut fate);
+        }
         if let Op::Write(write) = &op
             && write.key == self.sessions[session].lease_key
         {
@@ -52,8 +73,9 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         let now = self.at;
         let machine = &self.machines[self.sessions[session].machine];
-        let give_up = machine.clock.when(machine.now(now).mono.after(faults::timeout(&op)));
-        let mut flight = Flight { session, sent: now, op, fate, reply: None, is_open: true, ahead: 0 };
+        let give_up = machine.clock.when(machine.now(now).mono.after(fate::timeout(&op)));
+        let mut flight =
+            Flight { session, sent: now, give_up, op, fate, reply: None, is_open: true, ahead: 0 };
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
             // It never leaves the machine: nothing on the way can lose it.
             flight.reply = Some(reply.clone());
@@ -74,6 +96,18 @@ impl<C: Choices, A: App> World<'_, C, A> {
             }
         }
         Ok(())
+    }
+
+    /// Lets a clone wait for the answers that its original waits for: they come to the original's connections.
+    pub(crate) fn await_in_vain(&mut self, original: usize, clone: usize) {
+        let open = |flight: &&Flight| flight.session == original && flight.is_open;
+        let flights: Vec<Flight> =
+            self.flights.iter().filter(open).map(|flight| flight.forked(clone)).collect();
+        for flight in flights {
+            let give_up = flight.give_up.max(self.at);
+            let flight = self.board(flight);
+            self.plan_flight(give_up, flight, Occasion::GiveUp { flight });
+        }
     }
 
     /// Notes that an occasion of a flight has passed.
@@ -122,25 +156,48 @@ impl<C: Choices, A: App> World<'_, C, A> {
         is_again: bool,
         (modified_ahead, date_ahead): (i64, i64),
     ) -> Result<Option<Moment>, Violation> {
-        let Flight { session, op, fate, is_open, .. } = &*flight;
-        let (session, is_late) = (*session, !is_open);
-        let (date_later, returns) = (fate.date_later, fate.returns);
+        let Flight { session, sent, op, fate, is_open, .. } = &*flight;
+        let (session, is_late, age) = (*session, !is_open, self.at.since(*sent));
         let is_answer = is_again == fate.answers_second;
         let service = if is_again { &Service::Served } else { &fate.service };
-        let later = i64::try_from(date_later.as_nanos()).unwrap_or(i64::MAX);
+        let later = i64::try_from(fate.date_later.as_nanos()).unwrap_or(i64::MAX);
         let date_ahead = date_ahead.saturating_add(later);
-        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead };
+        let (hides, stale) = (fate.hides, fate.stale);
+        let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead, hides, stale };
         let reply = match service {
             Service::Instead(reply) => reply.clone(),
-            Service::Served | Service::ServedThenFailed => self.store.execute(op, visit),
+            Service::Served | Service::ServedThen(_) => self.store.execute(op, visit),
         };
-        self.emit(Some(session), &Step::Served { op, reply: &reply, is_late })?;
-        let Some(returns) = returns.filter(|_| is_answer) else { return Ok(None) };
-        flight.reply = Some(match service {
-            Service::ServedThenFailed => faults::failed(op, FaultKind::Unavailable),
+        self.emit(Some(session), &Step::Served { op, reply: &reply, is_late, is_again, age })?;
+        let Some(returns) = fate.returns.filter(|_| is_answer) else { return Ok(None) };
+        let reply = match service {
+            Service::ServedThen(kind) => fate::failed(op, *kind),
             Service::Instead(_) | Service::Served => reply,
+        };
+        let at = self.at.after(fate.date_later + returns);
+        flight.reply = Some(match fate.garbles {
+            Some(which) => self.garble(session, op, reply, which),
+            None => reply,
         });
-        Ok(Some(self.at.after(date_later + returns)))
+        Ok(Some(at))
+    }
+
+    /// Turns the body of an answer into garbage, unless its reader has had enough of it under this key.
+    fn garble(&mut self, session: usize, op: &Op, reply: Reply, which: usize) -> Reply {
+        let (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, stamps })) = (op, &reply) else {
+            return reply;
+        };
+        let garbled = &mut self.sessions[session].garbled;
+        let place = garbled.iter().position(|(key, _)| *key == op.key).unwrap_or_else(|| {
+            garbled.push((op.key.clone(), 0));
+            garbled.len() - 1
+        });
+        garbled[place].1 += 1;
+        if garbled[place].1 > GARBLED_MAX {
+            return reply;
+        }
+        let (etag, body, stamps) = (etag.clone(), fate::garbage(body, which), *stamps);
+        Reply::Read(ReadReply::Found { etag, body, stamps })
     }
 
     /// Brings an answer to its sender.
@@ -167,7 +224,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         self.flights[flight].is_open = false;
         let op = &self.flights[flight].op;
-        let event = answer(op, faults::failed(op, FaultKind::TimedOut));
+        let event = answer(op, fate::failed(op, FaultKind::TimedOut));
         self.handle(session, event)
     }
 
@@ -201,3 +258,6 @@ fn answer(op: &Op, reply: Reply) -> Event {
         }
     }
 }
+
+/// How often one reader gets garbage under one key.
+const GARBLED_MAX: u8 = 2;

@@ -1,14 +1,6 @@
 //! Hard situations, and how often they were met. A green run that never met one of them proves little.
 
 use core::fmt;
-use std::sync::Arc;
-
-use tenure_core::{
-    AttemptId, Call, ClaimError, Event, FenceCause, Guard, Holder, Key, LeaseRecord, Notice, Op, Outcome,
-    OwnerRecord, ReadReply, Reply, VerifyError, WriteOp, WriteReply,
-};
-
-use crate::view::{Step, View};
 
 macro_rules! witnesses {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
@@ -32,38 +24,86 @@ macro_rules! witnesses {
 witnesses! {
     /// An application acknowledged verified work.
     Acknowledged = "acknowledged",
+    /// A write reached the store a minute or more after it was sent.
+    ArrivedMinutesLate = "arrived-minutes-late",
+    /// A request reached the store twice.
+    ArrivedTwice = "arrived-twice",
     /// A caller stopped listening before it was answered.
     Cancelled = "cancelled",
+    /// A process was cloned with its memory.
+    Cloned = "cloned",
+    /// Of two clones one went on, and the other was fenced by that.
+    CloneFenced = "clone-fenced",
+    /// A write was answered with 409.
+    Conflict = "conflict",
+    /// A record turned into garbage.
+    Corrupted = "corrupted",
+    /// A claim was refused because the record is garbage.
+    CorruptRefused = "corrupt-refused",
     /// A process died.
     Crash = "crash",
+    /// The body of an answer was cut off on its way.
+    Cut = "cut",
+    /// An operator freed the cell of a dead node by the rules.
+    Evicted = "evicted",
+    /// An operator freed a cell by force while somebody held it.
+    EvictedAlive = "evicted-alive",
     /// A session ended because the store refused its credentials for too long.
     FencedByCredentials = "fenced-by-credentials",
     /// A session ended because no renewal was known to be applied in time.
     FencedByExpiry = "fenced-by-expiry",
     /// A session ended because its lease was removed, or something else stood in its place.
     FencedByLoss = "fenced-by-loss",
+    /// A session ended because a store that is fit contradicted itself about guards that held.
+    FencedByUnfit = "fenced-by-unfit",
+    /// A claim was refused because a live node of another implementation holds the cell.
+    ForeignHeld = "foreign-held",
+    /// The cell of a dead node of another implementation was taken.
+    ForeignTaken = "foreign-taken",
+    /// A node of another implementation took a cell by its wall clock.
+    ForeignTook = "foreign-took",
+    /// An answer showed garbage under a tag.
+    Garbled = "garbled",
     /// A cell was granted.
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
     Held = "held",
+    /// A wall clock jumped by an hour or more.
+    JumpedHours = "jumped-hours",
+    /// A write was applied although the session that had sent it was over.
+    LandedAfterEnd = "landed-after-end",
     /// A write landed after its sender had given up.
     LateLanding = "late-landing",
     /// A session left on request.
     Left = "left",
+    /// The store was down for longer than a lease lives.
+    LongOutage = "long-outage",
     /// A process stood still for longer than its authority.
     LongPause = "long-pause",
     /// A tenure was lost while the session went on.
     Lost = "lost",
+    /// An operator mended a record that was garbage.
+    Mended = "mended",
     /// An offer was taken by a node it was not made to.
     OfferTaken = "offer-taken",
+    /// An answer overtook that to an earlier request of the same session.
+    Overtaken = "overtaken",
     /// A session claimed over its own record of an epoch it did not hold.
     OwnRecordTaken = "own-record-taken",
+    /// A listing that had begun failed at a later page.
+    PageFailed = "page-failed",
+    /// A listing lacked something that was there.
+    PageShort = "page-short",
+    /// A listing showed a version that had been replaced.
+    PageStale = "page-stale",
     /// A placeholder was put in the place of a removed lease.
     Placeholder = "placeholder",
     /// A cell was released.
     Released = "released",
     /// A write's guard failed because an earlier copy of the same write had won.
     RejectedOwn = "rejected-own",
+    /// A write was rejected although its guard held.
+    RejectedWrongly = "rejected-wrongly",
     /// A write of unknown fate was found to have been applied.
     SettledOurs = "settled-ours",
     /// A write of unknown fate was found to have been overtaken.
@@ -72,12 +112,22 @@ witnesses! {
     SettlingUnmoved = "settling-unmoved",
     /// A node was fenced by the silence of its lease, without the store's stamps.
     SilenceJudged = "silence-judged",
+    /// A version of a lease was stamped earlier than the one it replaced.
+    StampsBack = "stamps-back",
+    /// A machine was suspended: its clocks went on, its connections did not.
+    Suspended = "suspended",
     /// A dead node's cell was taken.
     Takeover = "takeover",
     /// The store asked an engine to slow down.
     Throttled = "throttled",
+    /// The store asked an engine to wait for longer than a lease lives.
+    ThrottledLong = "throttled-long",
     /// An offer was accepted by the node it was made to.
     TransferAccepted = "transfer-accepted",
+    /// Nobody could join because the store cannot compare-and-swap.
+    UnfitRefused = "unfit-refused",
+    /// A write was applied, but its answer lacked the tag.
+    Untagged = "untagged",
     /// A verify was answered with no.
     VerifyRefused = "verify-refused",
     /// Once it was calm, a watch showed what it had missed.
@@ -105,6 +155,10 @@ impl Seen {
         Witness::ALL.iter().copied().filter(|witness| self.times(*witness) == 0)
     }
 
+    pub(crate) fn note(&mut self, witness: Witness) {
+        self.0[witness as usize] += 1;
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
     }
@@ -127,199 +181,5 @@ impl fmt::Display for Seen {
             }
         }
         Ok(())
-    }
-}
-
-/// Notices hard situations as they happen.
-#[derive(Debug, Default)]
-pub(crate) struct Spotter {
-    seen: Seen,
-    /// Attempts that have not been answered.
-    sent: Vec<Attempt>,
-    /// Attempts answered with `Unknown`, whose session has not read the record since.
-    unknown: Vec<Attempt>,
-}
-
-#[derive(Debug)]
-struct Attempt {
-    session: usize,
-    id: AttemptId,
-    key: Key,
-    guard: Guard,
-    body: Arc<[u8]>,
-}
-
-impl Spotter {
-    pub(crate) const fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    pub(crate) fn into_seen(self) -> Seen {
-        self.seen
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
-    pub(crate) fn observe(&mut self, view: &View<'_>) {
-        let Some(actor) = view.actor else { return };
-        match view.step {
-            Step::Acknowledged(..) => self.note(Witness::Acknowledged),
-            Step::Crashed => {
-                if view.session().is_some_and(|session| session.engine().fenced().is_none()) {
-                    self.note(Witness::Crash);
-                }
-                self.sent.retain(|attempt| attempt.session != actor);
-                self.unknown.retain(|attempt| attempt.session != actor);
-            }
-            Step::Done { call, asked, outcome, .. } => self.done(view, call, *asked, outcome),
-            Step::Noticed(notice) => self.noticed(view, notice),
-            Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
-            Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
-            Step::Served { op, reply, is_late } => self.served(view, actor, op, reply, *is_late),
-            Step::Told(event) => self.told(actor, event),
-            _ => {}
-        }
-    }
-
-    fn note(&mut self, witness: Witness) {
-        self.seen.0[witness as usize] += 1;
-    }
-
-    fn told(&mut self, actor: usize, event: &Event) {
-        match event {
-            Event::Cancel(_) => self.note(Witness::Cancelled),
-            Event::WriteDone(id, reply) => {
-                let place = self.sent.iter().position(|sent| sent.session == actor && sent.id == *id);
-                let Some(place) = place else { return };
-                let attempt = self.sent.swap_remove(place);
-                match reply {
-                    WriteReply::Throttled { .. } => self.note(Witness::Throttled),
-                    WriteReply::Unknown(_) => self.unknown.push(attempt),
-                    WriteReply::Applied { .. }
-                    | WriteReply::Conflict
-                    | WriteReply::NotApplied(_)
-                    | WriteReply::Refused(_)
-                    | WriteReply::Rejected => {}
-                }
-            }
-            Event::Call(..)
-            | Event::ListDone(..)
-            | Event::ReadDone(..)
-            | Event::RemoveDone(..)
-            | Event::Wake => {}
-        }
-    }
-
-    fn done(&mut self, view: &View<'_>, call: &Call, asked: crate::Moment, outcome: &Outcome) {
-        match outcome {
-            Outcome::Claimed(Ok(_)) => {
-                self.note(Witness::Grant);
-                let waits = matches!(call, Call::Claim { wait, .. } if !wait.is_zero());
-                if waits && view.at.since(asked) > view.scenario.config.poll * 2 {
-                    self.note(Witness::WaitRewarded);
-                }
-            }
-            Outcome::Claimed(Err(ClaimError::Held(..))) => self.note(Witness::Held),
-            Outcome::Released(Ok(())) => self.note(Witness::Released),
-            Outcome::Verified(Err(VerifyError::NotOwner(_))) => self.note(Witness::VerifyRefused),
-            Outcome::Watched(Err(_)) => self.note(Witness::WatchFailed),
-            Outcome::Claimed(Err(_))
-            | Outcome::Joined(_)
-            | Outcome::Left
-            | Outcome::Located(_)
-            | Outcome::Peers(_)
-            | Outcome::Published(_)
-            | Outcome::Released(Err(_))
-            | Outcome::Transferred(_)
-            | Outcome::Unwatched
-            | Outcome::Verified(_)
-            | Outcome::Watched(Ok(_)) => {}
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these matter to it")]
-    fn noticed(&mut self, view: &View<'_>, notice: &Notice) {
-        match notice {
-            Notice::CellLost { .. } => self.note(Witness::Lost),
-            Notice::OwnerChanged { .. } => {
-                self.note(Witness::WatchTold);
-                if view.calm.is_some() {
-                    self.note(Witness::WatchCaughtUp);
-                }
-            }
-            Notice::Fenced(cause) => match cause {
-                FenceCause::Credentials => self.note(Witness::FencedByCredentials),
-                FenceCause::Expired => self.note(Witness::FencedByExpiry),
-                FenceCause::Internal | FenceCause::StoreUnfit => {}
-                FenceCause::LeaseFenced | FenceCause::LeaseRemoved | FenceCause::LeaseReplaced => {
-                    self.note(Witness::FencedByLoss);
-                }
-                FenceCause::Left => self.note(Witness::Left),
-            },
-            _ => {}
-        }
-    }
-
-    fn served(&mut self, view: &View<'_>, actor: usize, op: &Op, reply: &Reply, is_late: bool) {
-        match (op, reply) {
-            (Op::Write(op), Reply::Write(WriteReply::Applied { .. })) => {
-                if is_late {
-                    self.note(Witness::LateLanding);
-                }
-                self.applied(view, op);
-            }
-            (Op::Write(op), Reply::Write(WriteReply::Rejected))
-                if view.store.current(op.key.as_str()) == Some(&op.body) =>
-            {
-                self.note(Witness::RejectedOwn);
-            }
-            (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, .. })) => {
-                let is_asked = |attempt: &Attempt| attempt.session == actor && attempt.key == op.key;
-                let Some(place) = self.unknown.iter().position(is_asked) else { return };
-                let attempt = self.unknown.swap_remove(place);
-                if *attempt.body == **body {
-                    self.note(Witness::SettledOurs);
-                } else if attempt.guard == Guard::Match(etag.clone()) {
-                    self.note(Witness::SettlingUnmoved);
-                } else {
-                    self.note(Witness::SettledTheirs);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn applied(&mut self, view: &View<'_>, op: &WriteOp) {
-        let history = view.store.history(op.key.as_str());
-        let Some((last, before)) = history.split_last() else { return };
-        if op.key.as_str().starts_with(Key::LEASES) {
-            if view.session().is_none_or(|session| *session.lease_key() == op.key) {
-                return;
-            }
-            if op.guard == Guard::Absent {
-                self.note(Witness::Placeholder);
-            }
-            let is_tombstone = LeaseRecord::parse(&op.body).is_ok_and(|record| record.is_tombstone());
-            let stamping = view.scenario.stamping;
-            if is_tombstone && !(stamping.has_modified && stamping.has_date) {
-                self.note(Witness::SilenceJudged);
-            }
-            return;
-        }
-        let before = before.last().and_then(|version| version.owner.as_ref()).map(OwnerRecord::holder);
-        let (Some(before), Some(after)) = (before, last.owner.as_ref()) else { return };
-        let Holder::Node(claimant) = after.holder() else { return };
-        match before {
-            Holder::Nobody => {}
-            Holder::Node(node) if node == claimant => self.note(Witness::OwnRecordTaken),
-            Holder::Node(_) => self.note(Witness::Takeover),
-            Holder::OfferedTo(node) if node == claimant => self.note(Witness::TransferAccepted),
-            Holder::OfferedTo(_) => self.note(Witness::OfferTaken),
-        }
-    }
-}
-
-impl Attempt {
-    fn new(session: usize, op: &WriteOp) -> Self {
-        Self { session, id: op.id, key: op.key.clone(), guard: op.guard.clone(), body: op.body.clone() }
     }
 }

@@ -12,21 +12,24 @@ use tenure_core::{CellId, Command, Event, Op, Tenure};
 use crate::app::App;
 use crate::calm::Calm;
 use crate::checks::{self, Check, Violation};
-use crate::choices::{Choices, Draw};
+use crate::choices::{Choices, Draw, mix};
 use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::{Action, Demand};
+use crate::foreign::Foreign;
+use crate::kinds::Kinds;
 use crate::letters::Letter;
 use crate::node::{Machine, Session};
+use crate::outage::Outage;
 use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
 use crate::scenario::Scenario;
+use crate::spotter::Spotter;
 use crate::store::Store;
 use crate::trace::Trace;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 use crate::wire::Flight;
-use crate::witness::Spotter;
 
 /// A world that is about to run.
 ///
@@ -54,6 +57,13 @@ pub struct World<'c, C, A = Client> {
     /// The places in `flights` that may be used again.
     pub(crate) landed: Vec<usize>,
     pub(crate) calm: Option<Calm>,
+    pub(crate) outage: Option<Outage>,
+    /// The nodes of another implementation.
+    pub(crate) foreigners: Vec<Foreign>,
+    /// What the fresh bits are made of that each engine gets before each event.
+    entropy: u64,
+    /// How many writes were made by hand.
+    pub(crate) deeds: u64,
     /// Each with the kinds of steps that it looks at.
     checks: Vec<(Kinds, Box<dyn Check>)>,
     /// The kinds of steps that some check looks at.
@@ -85,7 +95,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// If the scenario's configuration breaks one of the protocol's inequalities.
     pub fn with_app(scenario: Scenario, choices: &'c mut C, make: impl FnMut() -> A + 'c) -> Self {
         scenario.config.check().expect("a scenario's configuration is legal");
-        let store = Store::new(scenario.stamping);
+        let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
         let cells = (0..scenario.cells).map(cell_name).collect();
         let (checks, machines) = (checks::standard(&scenario), scenario.machines);
         let mut world = Self {
@@ -105,6 +115,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             flights: Vec::with_capacity(AT_ONCE),
             landed: Vec::with_capacity(AT_ONCE),
             calm: None,
+            outage: None,
+            foreigners: Vec::new(),
+            entropy: 0,
+            deeds: 0,
             checks: Vec::with_capacity(checks.len()),
             heeded: Kinds::NONE,
             spotter: Spotter::default(),
@@ -164,6 +178,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     }
 
     fn set_up(&mut self) {
+        self.entropy = self.choices.number(1 << 31) as u64;
         for number in 0..self.scenario.machines {
             let name = if self.scenario.share_name { "n".to_owned() } else { format!("n{}", number + 1) };
             let ppm = i64::from(self.scenario.drift_ppm);
@@ -179,6 +194,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             let begins = self.choices.between(Duration::ZERO, self.scenario.config.ttl / 2);
             self.queue.plan(self.at.after(begins), Occasion::Start { machine: number });
         }
+        self.settle_foreigners();
         if !self.scenario.faults.every.is_zero() {
             self.queue.plan(self.at.after(self.scenario.faults.every), Occasion::Weather);
         }
@@ -209,6 +225,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 self.pass(flight);
                 Ok(())
             }
+            Occasion::Foreign { foreign } => self.act_foreign(foreign),
             Occasion::Heal => self.heal(),
             Occasion::Judge => self.judge(),
             Occasion::Resume { session } => self.resume(session),
@@ -232,6 +249,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             }
             Occasion::Wake { machine, .. } => Some(machine),
             Occasion::Arrive { .. }
+            | Occasion::Foreign { .. }
             | Occasion::Heal
             | Occasion::Judge
             | Occasion::Resume { .. }
@@ -261,6 +279,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         let machine = self.sessions[session].machine;
         let now = self.machines[machine].now(self.at);
         let authority = self.sessions[session].engine.authority();
+        // Fresh bits, as a driver brings them: what tells clones apart.
+        self.sessions[session].engine.stir(mix(self.entropy ^ self.steps));
         self.sessions[session].engine.handle(now, event);
         let until = loop {
             match self.sessions[session].engine.poll() {

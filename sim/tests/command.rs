@@ -41,7 +41,8 @@ fn a_failure_names_its_seed_and_the_commands_that_lead_on() {
 
 #[test]
 fn a_shrunk_failure_replays_from_its_tape_in_words_and_in_a_file() {
-    let shrunk = sim(&["--seed", "1", "--defect", "StealLive", "--shrink", "--runs", "500"]);
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    let shrunk = sim(&[&refs(&words_of(&failed.out, "shrink: cargo sim "))[..], &["--runs", "500"]].concat());
     assert_eq!(shrunk.code, 1);
     assert!(shrunk.out.contains("shrunk from "), "{}", shrunk.out);
     let violated = |out: &str| out.lines().find(|line| line.starts_with("violated at ")).map(str::to_owned);
@@ -60,8 +61,9 @@ fn a_shrunk_failure_replays_from_its_tape_in_words_and_in_a_file() {
 fn a_world_is_drawn_and_written_as_a_test() {
     let file = scratch("a-picture.svg");
     let path = file.display().to_string();
-    let drawn =
-        sim(&["--seed", "1", "--defect", "StealLive", "--transcript", "--picture", &path, "--to", "60000"]);
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    let seed = words_of(&failed.out, "trace:  cargo sim --seed ").remove(0);
+    let drawn = sim(&["--seed", &seed, "--defect", "StealLive", "--transcript", "--picture", &path]);
     assert_eq!(drawn.code, 1);
     assert!(drawn.out.contains("Scenario::of(") && drawn.out.contains("-> write w"), "{}", drawn.out);
     let picture = fs::read_to_string(&file).expect("drawn");

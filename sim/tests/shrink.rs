@@ -12,7 +12,10 @@ fn a_shrunk_world_fails_the_same_check_and_is_smaller_in_every_way() {
         let again = plan.replay(&shrunk.tape, Trace::silent()).expect_err("it fails");
         assert_eq!(again, shrunk.failure);
         assert_eq!(again.violation.check, found, "{defect:?}");
-        assert!(shrunk.after.choices < shrunk.before.choices / 4, "{defect:?}: {shrunk:?}");
+        assert!(
+            shrunk.after.choices < shrunk.before.choices && shrunk.after.loud < shrunk.before.loud / 4,
+            "{defect:?}: {shrunk:?}"
+        );
         assert!(shrunk.after.steps < shrunk.before.steps, "{defect:?}: {shrunk:?}");
         // What is left is the bug's own doing.
         let sound = Plan { defect: None, ..plan };

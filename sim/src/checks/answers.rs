@@ -3,8 +3,9 @@
 use tenure_core::{Call, Location, Notice, Outcome, Tenure};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Compares what an engine tells its application with what it would answer if asked again at once.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Answers {
 
 impl Check for Answers {
     fn kinds(&self) -> Kinds {
-        Kinds::DONE.and(Kinds::HANDLED).and(Kinds::NOTICED)
+        Kinds::CLONED.and(Kinds::DONE).and(Kinds::HANDLED).and(Kinds::NOTICED)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -23,6 +24,10 @@ impl Check for Answers {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
         if self.held.len() <= actor {
             self.held.resize(actor + 1, Vec::new());
+        }
+        if let Step::Cloned(of) = view.step {
+            self.held[actor] = self.held[*of].clone();
+            return Ok(());
         }
         let held = &mut self.held[actor];
         match view.step {

@@ -3,7 +3,8 @@
 use tenure_core::Tenure;
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Asks the engines, each by its own clock, who holds what.
 ///

@@ -4,7 +4,8 @@ use tenure_core::{Call, CellId, Epoch, Holder, Key, NodeId, Outcome, Tenure};
 
 use super::{Check, Violation};
 use crate::clock::Moment;
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Looks up, for each answer that says "yours", what the store held while the question was open.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 use tenure_core::{Call, Epoch, Ticket};
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Demands that epochs never fall from one acknowledged operation to a later one.
 ///
@@ -19,7 +20,7 @@ pub struct History {
 
 impl Check for History {
     fn kinds(&self) -> Kinds {
-        Kinds::ACKNOWLEDGED.and(Kinds::ASKED).and(Kinds::CRASHED)
+        Kinds::ACKNOWLEDGED.and(Kinds::ASKED).and(Kinds::CLONED).and(Kinds::CRASHED)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -53,6 +54,12 @@ impl Check for History {
                     }
                     Some(_) | None => Ok(()),
                 }
+            }
+            Step::Cloned(of) => {
+                let asked = self.open.iter().filter(|open| open.0 == *of);
+                let clones: Vec<_> = asked.map(|&(_, ticket, floor)| (actor, ticket, floor)).collect();
+                self.open.extend(clones);
+                Ok(())
             }
             Step::Crashed => {
                 self.open.retain(|open| open.0 != actor);

@@ -5,25 +5,31 @@
 mod answers;
 mod belief;
 mod fence;
+mod fitness;
 mod history;
 mod record;
 mod session;
+mod twins;
 mod watches;
 mod writes;
 
 pub use answers::Answers;
 pub use belief::Belief;
 pub use fence::Fence;
+pub use fitness::Fitness;
 pub use history::History;
 pub use record::Record;
 pub use session::Sessions;
+pub use twins::Twins;
 pub use watches::Watches;
 pub use writes::Writes;
 
 use core::fmt;
 
-use crate::scenario::{Family, Scenario};
-use crate::view::{Kinds, View};
+use crate::family::Promise;
+use crate::kinds::Kinds;
+use crate::scenario::Scenario;
+use crate::view::View;
 
 /// Something that must be true of every world.
 ///
@@ -66,20 +72,24 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// Returns the checks that a world of this scenario must pass.
+/// Returns the checks that a world of this scenario must pass: those of every promise it is held to. That of
+/// liveness is part of the world's own end.
 pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
-    let mut checks: Vec<Box<dyn Check>> = vec![
-        Box::new(Record),
-        Box::new(Fence),
-        Box::<Writes>::default(),
-        Box::<Sessions>::default(),
-        Box::<Answers>::default(),
-        Box::<Watches>::default(),
-    ];
-    // Where owner records are removed by force, a second owner may begin again at epoch 1.
-    if scenario.family != Family::RecordsRemoved {
-        checks.push(Box::new(Belief));
-        checks.push(Box::<History>::default());
+    scenario.promises().filter_map(check).collect()
+}
+
+fn check(promise: Promise) -> Option<Box<dyn Check>> {
+    match promise {
+        Promise::Answers => Some(Box::<Answers>::default()),
+        Promise::Belief => Some(Box::new(Belief)),
+        Promise::Fence => Some(Box::new(Fence)),
+        Promise::Fitness => Some(Box::new(Fitness)),
+        Promise::History => Some(Box::<History>::default()),
+        Promise::Liveness => None,
+        Promise::Twins => Some(Box::<Twins>::default()),
+        Promise::Watches => Some(Box::<Watches>::default()),
+        Promise::Record => Some(Box::new(Record)),
+        Promise::Sessions => Some(Box::<Sessions>::default()),
+        Promise::Writes => Some(Box::<Writes>::default()),
     }
-    checks
 }

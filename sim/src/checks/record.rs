@@ -3,7 +3,8 @@
 use tenure_core::{Epoch, Holder, Key, NodeId, Op, OwnerRecord, Reply, WriteReply};
 
 use super::{Check, Violation};
-use crate::view::{Kinds, Step, View};
+use crate::kinds::Kinds;
+use crate::view::{Step, View};
 
 /// Judges every version of an owner record by the one it replaced.
 ///
@@ -30,7 +31,11 @@ impl Check for Record {
         }
         let history = view.store.history(op.key.as_str());
         let Some((last, before)) = history.split_last() else { return Ok(()) };
-        let before = before.last().and_then(|version| version.owner.as_ref());
+        let before = before.last();
+        if before.is_some_and(|before| before.body.is_some() && before.owner.is_none()) {
+            return Err(Violation::new("G1", format_args!("{key}: a record that is garbage was taken over")));
+        }
+        let before = before.and_then(|version| version.owner.as_ref());
         let Some(after) = &last.owner else {
             return Err(Violation::new("G1", format_args!("{key} cannot be parsed")));
         };

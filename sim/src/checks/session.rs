@@ -1,10 +1,14 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
-use tenure_core::{FenceCause, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Tenure};
+use tenure_core::{
+    FenceCause, Guard, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Reply, Tenure,
+    WriteReply,
+};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Follows each session from its start to its end.
 #[derive(Debug, Default)]
@@ -22,6 +26,8 @@ struct Memory {
     authority: Option<Instant>,
     /// Every claim it was granted.
     grants: Vec<Grant>,
+    /// Whether the store rejected a write of its under a guard that held.
+    was_contradicted: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +40,12 @@ struct Grant {
 
 impl Check for Sessions {
     fn kinds(&self) -> Kinds {
-        Kinds::DONE.and(Kinds::HANDLED).and(Kinds::NOTICED).and(Kinds::SENT)
+        Kinds::CLONED
+            .and(Kinds::DONE)
+            .and(Kinds::HANDLED)
+            .and(Kinds::NOTICED)
+            .and(Kinds::SENT)
+            .and(Kinds::SERVED)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -42,6 +53,10 @@ impl Check for Sessions {
         let (Some(session), Some(actor)) = (view.session(), view.actor) else { return Ok(()) };
         if self.memories.len() <= actor {
             self.memories.resize(actor + 1, Memory::default());
+        }
+        if let Step::Cloned(of) = view.step {
+            self.memories[actor] = self.memories[*of].clone();
+            return Ok(());
         }
         let memory = &mut self.memories[actor];
         let found = match view.step {
@@ -57,6 +72,13 @@ impl Check for Sessions {
             }
             Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
             Step::Sent(op) => memory.sent(view, session, op),
+            Step::Served { op: Op::Write(op), reply: Reply::Write(WriteReply::Rejected), .. } => {
+                let current = view.store.history(op.key.as_str()).last();
+                let holds =
+                    |guard: &Guard| current.is_some_and(|last| *guard == Guard::Match(last.etag().clone()));
+                memory.was_contradicted |= holds(&op.guard);
+                Ok(())
+            }
             _ => Ok(()),
         };
         found.map_err(|why| Violation::new("session", format_args!("session {}: {why}", actor + 1)))
@@ -129,8 +151,8 @@ impl Memory {
             }
             FenceCause::Internal => false,
             FenceCause::Left => true,
-            // The simulated store is fit; a join that could not find that out may say so.
-            FenceCause::StoreUnfit => self.authority.is_none(),
+            // A fit store; but a join may not have found that out, or the store has contradicted itself.
+            FenceCause::StoreUnfit => self.authority.is_none() || self.was_contradicted,
         };
         if is_true { Ok(()) } else { Err("a session ended for a reason that is not so") }
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
 
 use super::{Check, Violation};
+use crate::kinds::Kinds;
 use crate::node::Session;
 use crate::trace::Request;
-use crate::view::{Kinds, Step, View};
+use crate::view::{Step, View};
 
 /// Looks at each request before it leaves.
 #[derive(Debug, Default)]
@@ -18,10 +19,15 @@ pub struct Writes {
 
 impl Check for Writes {
     fn kinds(&self) -> Kinds {
-        Kinds::SENT
+        Kinds::CLONED.and(Kinds::SENT)
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        if let (Step::Cloned(of), Some(actor)) = (view.step, view.actor) {
+            self.created.resize(self.created.len().max(actor + 1), None);
+            self.created[actor] = self.created[*of].clone();
+            return Ok(());
+        }
         let (Step::Sent(op), Some(session), Some(actor)) = (view.step, view.session(), view.actor) else {
             return Ok(());
         };

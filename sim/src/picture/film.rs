@@ -123,6 +123,7 @@ impl Scene {
     fn see_session(&mut self, view: &View<'_>, actor: usize) {
         let at = view.at;
         match view.step {
+            Step::Cloned(of) => self.cloned(view, *of, actor),
             Step::Started => {
                 let machine = view.sessions[actor].machine();
                 self.sessions.push(Life {
@@ -145,7 +146,7 @@ impl Scene {
             Step::Paused(_) => self.sessions[actor].pauses.push((at, None)),
             Step::Resumed => self.resumed(actor, at),
             Step::Sent(op) => self.sent(view, actor, op),
-            Step::Served { op, reply, is_late } => self.served(view, actor, op, reply, *is_late),
+            Step::Served { op, reply, is_late, .. } => self.served(view, actor, op, reply, *is_late),
             Step::Told(event) => self.told(actor, event, at),
             Step::Noticed(notice) => self.noticed(view, actor, notice),
             Step::Done { outcome, .. } => {
@@ -156,6 +157,20 @@ impl Scene {
             Step::Handled { .. } => self.handled(view, actor),
             _ => {}
         }
+    }
+
+    /// Begins the lane of a clone, which has what the original has.
+    fn cloned(&mut self, view: &View<'_>, of: usize, actor: usize) {
+        let authority = self.sessions[of].authority.map(|(_, until)| (view.at, until));
+        self.sessions.push(Life {
+            machine: view.sessions[actor].machine(),
+            start: view.at,
+            end: None,
+            authority,
+            tenures: Vec::new(),
+            pauses: Vec::new(),
+        });
+        self.mark(view.at, Some(actor), Kind::Start, format!("clone of {}", label::session(view, of)));
     }
 
     fn mark(&mut self, at: Moment, session: Option<usize>, kind: Kind, label: String) {

@@ -1,0 +1,69 @@
+//! Kinds of steps: what a check says it looks at, so that it need not be shown the rest.
+
+use crate::view::Step;
+
+macro_rules! kinds {
+    ($($name:ident = $variant:ident,)*) => {
+        /// Kinds of steps: a set of them.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub struct Kinds(u32);
+
+        #[expect(clippy::upper_case_acronyms, reason = "numbers the constants of the same names")]
+        enum Number { $($name,)* }
+
+        impl Kinds {
+            $(
+                #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
+                pub const $name: Self = Self(1 << Number::$name as u32);
+            )*
+            /// No step.
+            pub const NONE: Self = Self(0);
+            /// Every step.
+            pub const ALL: Self = Self(u32::MAX);
+        }
+
+        impl Step<'_> {
+            /// Returns the kind of step it is.
+            pub const fn kind(&self) -> Kinds {
+                match self { $(Self::$variant { .. } => Kinds::$name,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    ACKNOWLEDGED = Acknowledged,
+    ASKED = Asked,
+    CLONED = Cloned,
+    CRASHED = Crashed,
+    DONE = Done,
+    HANDLED = Handled,
+    HEALED = Healed,
+    JUMPED = Jumped,
+    MEDDLED = Meddled,
+    NOTED = Noted,
+    NOTICED = Noticed,
+    OUTAGE = Outage,
+    PAUSED = Paused,
+    REMOVED = Removed,
+    RESTORED = Restored,
+    RESUMED = Resumed,
+    SENT = Sent,
+    SERVED = Served,
+    STARTED = Started,
+    SUSPENDED = Suspended,
+    TOLD = Told,
+}
+
+impl Kinds {
+    /// Adds the kinds of another set.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Tells whether the two sets have a kind in common.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
