@@ -172,6 +172,10 @@ impl Transcript {
         if let Some(attempt) = self.own.get(&(key.to_owned(), tag.clone())) {
             return format!("w{attempt}");
         }
+        // A weak tag stays one: that is what the engine looks at.
+        if let Some(strong) = tag.as_bytes().strip_prefix(b"W/").and_then(ETag::new) {
+            return format!("W/{}", self.tag(key, &strong));
+        }
         let place = self.foreign.iter().position(|known| known == tag).unwrap_or_else(|| {
             self.foreign.push(tag.clone());
             self.foreign.len() - 1
