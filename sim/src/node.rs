@@ -18,6 +18,8 @@ pub struct Session {
     pub(crate) machine: usize,
     /// Shared by the forks of a small world until one of them goes its own way.
     pub(crate) engine: Rc<Engine>,
+    /// What the engine draws its delays from.
+    pub(crate) seed: u64,
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
@@ -29,12 +31,13 @@ pub struct Session {
 
 impl Session {
     /// Builds the session of a process that has just started.
-    pub(crate) fn new(machine: usize, engine: Engine) -> Self {
+    pub(crate) fn new(machine: usize, engine: Engine, seed: u64) -> Self {
         let lease_key = Key::lease(engine.node());
         let engine = Rc::new(engine);
         Self {
             machine,
             engine,
+            seed,
             lease_key,
             renews_since: None,
             watched: Vec::new(),

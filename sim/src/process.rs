@@ -130,7 +130,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let seed = (self.choices.number(1 << 31) as u64) << 16;
         let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
             .expect("the configuration was checked when the world began");
-        self.sessions.push(Session::new(machine, engine));
+        self.sessions.push(Session::new(machine, engine, seed));
         self.processes.push(Process::new((self.factory.0)()));
         self.machines[machine].session = Some(number);
         self.note_wants(number);

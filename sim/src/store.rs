@@ -318,7 +318,7 @@ fn weak(tag: &ETag) -> ETag {
     ETag::new(&[b"W/", tag.as_bytes()].concat()).expect("it is not empty")
 }
 
-fn content_tag(body: &[u8]) -> ETag {
+pub(crate) fn content_tag(body: &[u8]) -> ETag {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest = hash(body);
     let mut text = [b'"'; 18];

@@ -26,6 +26,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let twin = Session {
             machine,
             engine: original.engine.clone(),
+            seed: original.seed,
             lease_key: original.lease_key.clone(),
             renews_since: original.renews_since,
             watched: original.watched.clone(),

@@ -160,12 +160,13 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// # Errors
     /// Says which check was violated, when, and what led to it.
     pub fn run(mut self) -> Result<Report, Box<Failure>> {
-        while !self.is_over {
+        while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                return Err(Box::new(Failure { violation, at: self.at, lines: self.trace.into_lines() }));
+                let Self { at, steps, trace, .. } = self;
+                return Err(Box::new(Failure { violation, at, steps, lines: trace.into_lines() }));
             }
         }
         Ok(Report {

@@ -216,7 +216,7 @@ impl SmallWorld {
             let mut engine = Engine::new(config, SessionId::new(id), id).expect("checked");
             engine.steady();
             self.apps.push(Rc::new(App::new(self.setting.scope.cells, print(&engine))));
-            self.sessions.push(Session::new(number, engine));
+            self.sessions.push(Session::new(number, engine, id));
             self.emit(Some(number), &Step::Started)?;
             self.call(number, Call::Join, None)?;
             self.calm_down(choices)?;

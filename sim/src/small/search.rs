@@ -173,7 +173,8 @@ impl Search {
         }
         let violation = violation.expect("the same moves lead to the same violation");
         let lines = world.trace.take().map(|trace| trace.into_lines()).unwrap_or_default();
-        Counterexample { depth, failure: Box::new(Failure { violation, at: world.at(), lines }) }
+        let steps = u64::from(depth);
+        Counterexample { depth, failure: Box::new(Failure { violation, at: world.at(), steps, lines }) }
     }
 }
 

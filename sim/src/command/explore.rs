@@ -1,22 +1,14 @@
 //! `cargo sim explore`: small worlds, completely.
 
-use std::process::ExitCode;
-
-use clap::Parser;
 use tenure_core::Defect;
 use tenure_sim::small::{Mishap, Sampler, Sampling, Scope, Search, Summary, Wish, aims, pins};
 
-use crate::Stopwatch;
-
-#[derive(Debug, Parser)]
-#[command(name = "cargo sim", bin_name = "cargo sim")]
-enum Command {
-    Explore(Explore),
-}
+use super::stopwatch::Stopwatch;
+use super::{Ended, Verdict, args};
 
 /// Explores every schedule of a small world on a coarse clock, breadth first.
 #[derive(Debug, clap::Args)]
-struct Explore {
+pub(crate) struct Explore {
     /// How many nodes there are; the first holds every cell
     #[arg(long, value_name = "N", default_value = "2")]
     nodes: usize,
@@ -74,29 +66,21 @@ struct Explore {
     #[arg(long, value_name = "N", default_value = "100000")]
     runs: u64,
     /// Plant this bug in every node
-    #[arg(long, value_name = "NAME", value_parser = defect)]
+    #[arg(long, value_name = "NAME", value_parser = args::defect)]
     defect: Option<Defect>,
 }
 
-pub(crate) fn main(words: impl Iterator<Item = String>) -> ExitCode {
-    let words = core::iter::once("cargo sim".to_owned()).chain(words);
-    let Command::Explore(explore) = match Command::try_parse_from(words) {
-        Ok(command) => command,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
-        }
-    };
-    let holds = if explore.pinned {
-        pinned()
+pub(crate) fn main(explore: &Explore) -> Ended {
+    if explore.pinned {
+        Ok(pinned().into())
     } else if explore.teeth {
-        teeth()
+        Ok(teeth().into())
     } else if explore.samplers {
-        samplers(explore.runs)
+        samplers(explore.runs);
+        Ok(Verdict::Holds)
     } else {
-        return one(&explore);
-    };
-    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        one(explore)
+    }
 }
 
 /// Explores the pinned worlds.
@@ -146,7 +130,7 @@ fn teeth() -> bool {
 }
 
 /// Compares samplers: the median of several repetitions, in the world that aims at the defect.
-fn samplers(runs: u64) -> bool {
+fn samplers(runs: u64) {
     let all = [Sampler::Uniform, Sampler::Pct { depth: 3 }, Sampler::Pct { depth: 5 }];
     println!("{:<26} {:>10} {:>10} {:>10}", "schedules until found", "uniform", "pct 3", "pct 5");
     for aim in aims() {
@@ -163,7 +147,6 @@ fn samplers(runs: u64) -> bool {
         });
         println!("{:<26} {:>10} {:>10} {:>10}", format!("{:?}", aim.defect), cells[0], cells[1], cells[2]);
     }
-    true
 }
 
 /// How often each sampler begins anew.
@@ -181,23 +164,20 @@ fn said(seen: &Summary, seconds: f64) -> String {
 }
 
 /// Explores the world that the command line describes.
-fn one(explore: &Explore) -> ExitCode {
+fn one(explore: &Explore) -> Ended {
     let scope = explore.scope();
-    if let Err(why) = scope.config.check() {
-        eprintln!("{why}");
-        return ExitCode::from(64);
-    }
+    scope.config.check().map_err(|why| why.to_string())?;
     let watch = Stopwatch::start();
     let progress = |seen: &Summary| eprintln!("{} moves: {} situations", seen.depth, seen.states);
     match Search::new(&scope).run(progress) {
         Ok(seen) => {
             println!("{}", said(&seen, watch.seconds()));
             println!("every check holds in every situation");
-            ExitCode::SUCCESS
+            Ok(Verdict::Holds)
         }
         Err(found) => {
             println!("{}\nshortest counterexample: {} moves", found.failure, found.depth);
-            ExitCode::FAILURE
+            Ok(Verdict::Violated)
         }
     }
 }
@@ -252,8 +232,4 @@ fn named<T: Copy + core::fmt::Debug>(text: &str, all: &[T], times: u8) -> Result
     };
     let found = all.iter().copied().find(|one| format!("{one:?}") == name);
     found.map(|found| (found, times)).ok_or_else(|| format!("no {name}; there are {all:?}"))
-}
-
-fn defect(name: &str) -> Result<Defect, String> {
-    named(name, Defect::ALL, 1).map(|found| found.0)
 }
