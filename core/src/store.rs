@@ -124,7 +124,7 @@ op_id! {
 }
 
 /// Reads one object.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ReadOp {
     /// Names this request in its reply.
     pub id: ReadId,
@@ -137,7 +137,7 @@ pub struct ReadOp {
 }
 
 /// Writes one object, if its guard holds. There is no way to spell an unguarded write.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct WriteOp {
     /// Names this request in its reply.
     pub id: AttemptId,
@@ -152,7 +152,7 @@ pub struct WriteOp {
 }
 
 /// What must hold at the store for a write to be applied.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Guard {
     /// No object has this key (`If-None-Match: *`).
     Absent,
@@ -161,7 +161,7 @@ pub enum Guard {
 }
 
 /// Asks for one page of keys.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ListOp {
     /// Names this request in its reply.
     pub id: ListId,
@@ -174,7 +174,7 @@ pub struct ListOp {
 }
 
 /// Removes a probe object or a retired lease; never an owner record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct RemoveOp {
     /// Names this request in its reply.
     pub id: RemoveId,
@@ -185,7 +185,7 @@ pub struct RemoveOp {
 }
 
 /// Any one operation: what a driver's `Store` executes.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Op {
     /// Ask for one page of keys.
     List(ListOp),
@@ -198,7 +198,7 @@ pub enum Op {
 }
 
 /// The answer to any one operation, of the operation's own kind.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Reply {
     /// Answers [`Op::List`].
     List(ListReply),
@@ -211,7 +211,7 @@ pub enum Reply {
 }
 
 /// The answer to a read.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ReadReply {
     /// Nothing is known: in particular not that the object is absent.
     Failed(Fault),
@@ -237,7 +237,7 @@ pub enum ReadReply {
 }
 
 /// The answer to a write.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum WriteReply {
     /// In the store, under this tag.
     Applied {
@@ -264,7 +264,7 @@ pub enum WriteReply {
 }
 
 /// The answer to a list.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ListReply {
     /// Nothing is known.
     Failed(Fault),
@@ -278,7 +278,7 @@ pub enum ListReply {
 }
 
 /// One page of a listing.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Page {
     /// The objects, in key order.
     pub entries: Vec<Entry>,
@@ -289,7 +289,7 @@ pub struct Page {
 }
 
 /// One object in a listing.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Entry {
     /// Its key, relative to the store's prefix.
     pub key: String,
@@ -300,7 +300,7 @@ pub struct Entry {
 }
 
 /// The answer to a remove.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum RemoveReply {
     /// Nothing is known.
     Failed(Fault),
@@ -309,7 +309,7 @@ pub enum RemoveReply {
 }
 
 /// The store's own clock, as far as one answer shows it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Stamps {
     /// When the version in the answer was stored (`Last-Modified`).
     pub modified: Option<StoreTime>,
@@ -318,7 +318,7 @@ pub struct Stamps {
 }
 
 /// What went wrong between us and the store.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Fault {
     /// What kind of trouble it is, which decides what may follow.
     pub kind: FaultKind,
@@ -327,7 +327,7 @@ pub struct Fault {
 }
 
 /// The kinds of trouble with a store.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// Bucket, region, endpoint or another setting is wrong.

@@ -59,7 +59,7 @@ pub(crate) enum Current {
     Version { etag: ETag, body: Box<[u8]> },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Write {
     target: Target,
     key: Key,
@@ -89,14 +89,14 @@ pub(crate) struct Write {
     pub(crate) last_fault: Option<Fault>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Phase {
     Paused(Then, Instant),
     Reading(ReadId),
     Sent(AttemptId),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Then {
     Read,
     Send,
@@ -350,7 +350,7 @@ impl Write {
 
 /// How often a write takes garbage for a fault of the answer; the next time the record itself is corrupt, and what
 /// was written is lost.
-const GARBLED_MAX: u32 = 3;
+pub(crate) const GARBLED_MAX: u32 = 3;
 
 /// The shortest pause: delays scaled to what is left of an authority would otherwise shrink to nothing.
 const BREATH: Duration = Duration::from_millis(20);

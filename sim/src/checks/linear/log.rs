@@ -8,7 +8,7 @@ use crate::family::Promise;
 use crate::view::View;
 
 /// What was asked and told about one cell since the last moment at which nothing was open.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Log {
     cell: usize,
     /// Whose log it is, where sessions have nothing to do with each other.
@@ -27,7 +27,7 @@ pub(super) struct Log {
 }
 
 /// A call that has not been answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Open {
     session: usize,
     ticket: Ticket,
@@ -36,7 +36,7 @@ struct Open {
     is_cancelled: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Held {
     session: usize,
     node: Node,
@@ -142,8 +142,10 @@ impl Log {
             return;
         };
         let Held { node, epoch, .. } = self.held.swap_remove(place);
-        // A clone that goes on has it still.
-        if !self.held.iter().any(|held| (held.node, held.epoch) == (node, epoch)) {
+        // A clone that goes on has it still, or may yet be told so.
+        let is_held = self.held.iter().any(|held| (held.node, held.epoch) == (node, epoch));
+        let mut open = self.open.iter().filter(|open| open.session != session);
+        if !is_held && !open.any(|open| self.acts[open.act].node() == node) {
             self.tell(Act::End(node, epoch));
         }
     }

@@ -22,7 +22,7 @@ use crate::view::{Step, View};
 
 /// Demands that what the applications were told has an order in which one lock could have told it, and that they
 /// acknowledge work only on the word of a `verify`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Linear {
     logs: Vec<Log>,
 }

@@ -4,7 +4,7 @@
 pub(super) type Node = usize;
 
 /// What one application was told, or may have brought about without being told.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Act {
     /// The node was granted the cell at this epoch. Nothing if nobody was told: it may have been granted any.
     Claim(Node, Option<u64>),

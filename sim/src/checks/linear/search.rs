@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::model::{Act, Lock};
 
 /// One end of an act, by its place in the list of acts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Mark {
     /// It was asked for.
     Call(usize),
