@@ -1,7 +1,7 @@
 //! Histories by hand, both ways, and tiny ones at random against a judge that tries every order.
 
 use super::model::{Act, Lock};
-use super::search::{Mark, search};
+use super::search::{Mark, Unexplained, search};
 use crate::choices::{Choices, Draw, Prng};
 
 const A: usize = 0;
@@ -152,6 +152,25 @@ fn many_open_acts_are_judged_without_trying_every_order() {
 }
 
 #[test]
+fn what_has_no_effect_is_judged_however_much_of_it_is_open() {
+    let acts = [vec![claim(A, 1)], vec![Act::Verify(A, 1); 100]].concat();
+    let calls = (0..acts.len()).map(Mark::Call);
+    let marks: Vec<Mark> = calls.chain((0..acts.len()).rev().map(Mark::Return)).collect();
+    assert_eq!(search(&acts, &marks, &[Lock::default()]).map(|ends| ends.len()), Ok(1));
+}
+
+#[test]
+fn more_than_can_be_judged_is_said_to_be_too_much() {
+    let acts: Vec<Act> = (0..129).map(|node| claim(node, node as u64 + 1)).collect();
+    let calls: Vec<Mark> = (0..acts.len()).map(Mark::Call).collect();
+    assert_eq!(search(&acts, &calls, &[Lock::default()]), Err(Unexplained::TooMuch));
+    // So many claims that lost their answers, any of which may explain the epoch of the one that has one.
+    let acts: Vec<Act> = (0..60).map(|node| Act::Claim(node, None)).chain([Act::Verify(60, 7)]).collect();
+    let marks = [&calls[..61], &[Mark::Return(60)]].concat();
+    assert_eq!(search(&acts, &marks, &[Lock::default()]), Err(Unexplained::TooMuch));
+}
+
+#[test]
 fn tiny_histories_are_judged_as_by_trying_every_order() {
     let mut choices = Prng::new(0x11ea);
     let mut verdicts = [0_u32; 2];
@@ -188,12 +207,13 @@ fn some_history(choices: &mut impl Choices) -> (Vec<Act>, Vec<Mark>) {
 fn some_act(choices: &mut impl Choices) -> Act {
     let node = choices.number(2);
     let epoch = 1 + choices.number(3) as u64;
-    match choices.number(8) {
+    match choices.number(9) {
         0 => Act::Claim(node, None),
         1 => Act::End(node, epoch),
         2 => Act::Release(node, epoch),
         3 => Act::Transfer(node, epoch, choices.number(3)),
         4 | 5 => Act::Verify(node, epoch),
+        6 => Act::Given(node, epoch, choices.number(3)),
         _ => Act::Claim(node, Some(epoch)),
     }
 }
@@ -222,6 +242,7 @@ fn brute_from(acts: &[Act], spans: &[(usize, Option<usize>)], done: u32, lock: L
             }
             known @ (Act::Claim(..)
             | Act::End(..)
+            | Act::Given(..)
             | Act::Release(..)
             | Act::Transfer(..)
             | Act::Verify(..)) => lock.after(known).into_iter().collect(),
