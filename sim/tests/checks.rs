@@ -19,6 +19,8 @@ const NEEDED: &[(Promise, Defect, Option<Family>, u64)] = &[
     (Promise::Sessions, Defect::GrantWhileLeaving, None, 300),
     (Promise::Answers, Defect::LocateStale, None, 300),
     (Promise::Watches, Defect::WatchRepeats, None, 300),
+    (Promise::Twins, Defect::CloneUnstirred, Some(Family::Cloned), 300),
+    (Promise::Fitness, Defect::ProbeTakesWeak, Some(Family::Unfit), 300),
     (Promise::Requests, Defect::ThrottledAtOnce, None, 300),
     (Promise::Books, Defect::LeakClaim, None, 300),
 ];

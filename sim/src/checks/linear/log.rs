@@ -136,16 +136,14 @@ impl Log {
     }
 
     /// The application was told that tenures of its are over.
-    pub(super) fn ended(&mut self, session: usize, is_it: impl Fn(u64) -> bool) {
+    pub(super) fn ended(&mut self, view: &View<'_>, session: usize, is_it: impl Fn(u64) -> bool) {
         let Some(place) = self.held.iter().position(|held| held.session == session && is_it(held.epoch))
         else {
             return;
         };
         let Held { node, epoch, .. } = self.held.swap_remove(place);
-        // A clone that goes on has it still, or may yet be told so.
-        let is_held = self.held.iter().any(|held| (held.node, held.epoch) == (node, epoch));
-        let mut open = self.open.iter().filter(|open| open.session != session);
-        if !is_held && !open.any(|open| self.acts[open.act].node() == node) {
+        // A clone that goes on has it still, or may yet find that it has.
+        if !has_clone(view, session) {
             self.tell(Act::End(node, epoch));
         }
     }
@@ -244,4 +242,11 @@ impl Log {
     fn leave_out(&mut self, act: usize) {
         self.marks.retain(|mark| *mark != Mark::Call(act));
     }
+}
+
+/// Tells whether another process runs that is the same node.
+fn has_clone(view: &View<'_>, session: usize) -> bool {
+    let id = view.sessions[session].id();
+    let mut others = view.sessions.iter().enumerate().filter(|(other, _)| *other != session);
+    others.any(|(_, other)| other.is_running && other.id() == id)
 }

@@ -89,14 +89,14 @@ impl Linear {
             Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
                 match self.log(view, session, &tenure.cell) {
                     Some(log) => {
-                        log.ended(session, |epoch| epoch == tenure.epoch.get());
+                        log.ended(view, session, |epoch| epoch == tenure.epoch.get());
                         log.settle()
                     }
                     None => Ok(()),
                 }
             }
             Step::Noticed(Notice::Fenced(_)) => self.each(|log| {
-                log.ended(session, |_| true);
+                log.ended(view, session, |_| true);
                 log.settle()
             }),
             Step::Told(Event::Cancel(ticket)) => self.each(|log| {

@@ -164,8 +164,9 @@ fn more_than_can_be_judged_is_said_to_be_too_much() {
     let acts: Vec<Act> = (0..129).map(|node| claim(node, node as u64 + 1)).collect();
     let calls: Vec<Mark> = (0..acts.len()).map(Mark::Call).collect();
     assert_eq!(search(&acts, &calls, &[Lock::default()]), Err(Unexplained::TooMuch));
-    // So many claims that lost their answers, any of which may explain the epoch of the one that has one.
-    let acts: Vec<Act> = (0..60).map(|node| Act::Claim(node, None)).chain([Act::Verify(60, 7)]).collect();
+    // So many claims that any number of them may have come before the answer, which none explains.
+    let acts: Vec<Act> =
+        (0..60).map(|node| claim(node, node as u64 + 1)).chain([Act::Verify(A, 99)]).collect();
     let marks = [&calls[..61], &[Mark::Return(60)]].concat();
     assert_eq!(search(&acts, &marks, &[Lock::default()]), Err(Unexplained::TooMuch));
 }
