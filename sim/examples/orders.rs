@@ -256,7 +256,7 @@ mod tests {
 
     /// In this world a clerk stands still while it packs, and goes on in another's tenure. (The seed names another world
     /// once worlds are drawn differently: running the example with `--forget-verify` prints one that does this.)
-    const SEED: u64 = 15;
+    const SEED: u64 = 17;
 
     #[test]
     fn no_number_is_promised_twice() {

@@ -216,6 +216,11 @@ impl Family {
         matches!(self, Self::Foreign | Self::LeasesRemoved)
     }
 
+    /// Tells whether its worlds allow for nothing more than the rules demand.
+    pub(crate) const fn is_edge(self) -> bool {
+        matches!(self, Self::Edge | Self::Silent)
+    }
+
     /// Tells whether its worlds aim at the instant at which a lease may be taken.
     pub(crate) const fn is_aimed(self) -> bool {
         matches!(self, Self::Drifting | Self::Edge | Self::Misstamped | Self::Silent)

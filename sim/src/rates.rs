@@ -57,17 +57,18 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
         Family::Cloned => faults.clone = Rate::percent(choices.one_of(&[10, 25])),
         Family::Common | Family::Foreign | Family::Takers => {}
         Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
-            if choices.number(4) > 0 {
+            if choices.number(8) > 0 {
                 // Nothing else disturbs the aim.
                 faults = Faults { every: ttl / 4, ..Faults::default() };
             }
             faults.long_pause = Rate::percent(choices.one_of(&[5, 25]));
-            faults.stall = Rate::percent(choices.one_of(&[0, 3, 10]));
-            faults.stall_when_slow = Rate::percent(choices.one_of(&[0, 50]));
+            faults.stall = Rate::percent(choices.one_of(&[3, 10, 0, 10]));
+            faults.stall_when_slow = Rate::percent(choices.one_of(&[0, 50, 50]));
             faults.slow = Rate::percent(choices.one_of(&[10, 25]));
-            faults.dated_late = Rate::percent(choices.one_of(&[0, 20, 40]));
+            let dated_late: &[u32] = if family == Family::Silent { &[0, 0, 0, 20] } else { &[0, 20, 40, 40] };
+            faults.dated_late = Rate::percent(choices.one_of(dated_late));
             faults.slowness = ttl / 7;
-            faults.lands_late = Rate::percent(choices.one_of(&[0, 10, 30]));
+            faults.lands_late = Rate::percent(choices.one_of(&[0, 10]));
             faults.lateness = ttl / 6;
             if family == Family::Drifting {
                 faults.suspend = Rate::percent(choices.one_of(&[25, 0]));

@@ -6,7 +6,7 @@ use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 use tenure_core::Defect;
-use tenure_sim::{Family, Plan, Prng, Promise, Trace, World, checks};
+use tenure_sim::{Check, Family, Plan, Prng, Promise, Trace, View, Violation, World, checks};
 
 /// Each check by its promise; a bug that it alone catches, in worlds of this family (nothing: the usual mixture); and
 /// in how many worlds nothing else may catch it.
@@ -66,6 +66,47 @@ fn without(promise: Promise, plan: Plan, seed: u64) -> Result<(), String> {
     };
     match catch_unwind(AssertUnwindSafe(world)) {
         Ok(result) => result.map_err(|violation| violation.to_string()),
+        Err(_) => Err("a panic".to_owned()),
+    }
+}
+
+/// A check that is shown every step, whatever it says it looks at.
+#[derive(Debug)]
+struct ShownAll(Box<dyn Check>);
+
+impl Check for ShownAll {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        self.0.observe(view)
+    }
+}
+
+#[test]
+fn no_check_overlooks_a_step_that_it_would_look_at() {
+    for &defect in Defect::ALL {
+        for &family in Family::ALL {
+            for seed in 0..if cfg!(debug_assertions) { 1 } else { 3 } {
+                let plan = Plan { family: Some(family), defect: Some(defect) };
+                let (said, all) = (
+                    verdict(plan, seed, |check| check),
+                    verdict(plan, seed, |check| Box::new(ShownAll(check))),
+                );
+                assert_eq!(said, all, "seed {seed:#x} of {family:?} with {defect:?}");
+            }
+        }
+    }
+}
+
+/// Runs a world with its standard checks, each wrapped; tells what was violated and when, or what the world came to.
+fn verdict(plan: Plan, seed: u64, wrap: impl Fn(Box<dyn Check>) -> Box<dyn Check>) -> Result<u64, String> {
+    let world = || {
+        let mut choices = Prng::new(seed);
+        let scenario = plan.scenario(&mut choices);
+        let checks = checks::standard(&scenario).into_iter().map(wrap).collect();
+        World::new(scenario, &mut choices).with_only(checks).run()
+    };
+    match catch_unwind(AssertUnwindSafe(world)) {
+        Ok(Ok(report)) => Ok(report.digest),
+        Ok(Err(failure)) => Err(failure.to_string()),
         Err(_) => Err("a panic".to_owned()),
     }
 }
