@@ -7,7 +7,7 @@ use crate::error::{
 use crate::event::{Call, Outcome};
 
 /// How far a session has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) enum Phase {
     Fenced(FenceCause),
     Joined,

@@ -3,21 +3,32 @@
 use core::time::Duration;
 
 /// A small generator (splitmix64) that jitters delays. Nothing secret depends on it.
-#[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Rng {
+    state: u64,
+    is_steady: bool,
+}
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, is_steady: false }
+    }
+
+    /// Stops jittering.
+    pub(crate) fn steady(&mut self) {
+        self.is_steady = true;
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.state)
     }
 
     /// Returns `by` scaled by a factor between `1 - spread` and `1 + spread`, where spread is in thousandths.
     pub(crate) fn jitter(&mut self, by: Duration, spread_permille: u64) -> Duration {
+        if self.is_steady {
+            return by;
+        }
         let spread = spread_permille.min(1000);
         let factor = 1000 - spread + self.next() % (2 * spread + 1);
         Duration::from_nanos(nanos(by) / 1000 * factor)

@@ -14,7 +14,7 @@ use crate::record::fits;
 pub const TTL_MAX: Duration = Duration::from_secs(60);
 
 /// How finely and how truly a store stamps what it stores.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StoreClock {
     /// The granularity of the stamps: 1 s for HTTP headers, which are cut to whole seconds.
     pub unit: Duration,
@@ -30,7 +30,7 @@ impl StoreClock {
 }
 
 /// What a node is and the times it keeps. Every node of a fleet should use the same times.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Config {
     /// The operator's name for the node; the session makes it unique.
     pub name: String,
@@ -161,7 +161,7 @@ fn rule(
 }
 
 /// Why a configuration is refused.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Address and facts are too long together for a lease that others can read.

@@ -22,7 +22,7 @@ use crate::watch::Watches;
 ///
 /// A value without I/O, clock or randomness: the driver brings events and the time, and executes commands.
 /// Cloning it forks the session, which only a simulator should do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Engine {
     env: Env,
     lease: Lease,
@@ -35,7 +35,7 @@ pub struct Engine {
 }
 
 /// A graceful end under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Leaving {
     callers: Vec<Ticket>,
     /// Cells held when it began and not given back yet.
@@ -74,6 +74,15 @@ impl Engine {
     /// in the store and goes on. Nothing else depends on them.
     pub fn stir(&mut self, bits: u64) {
         self.env.stir(bits);
+    }
+
+    /// Stops jittering: from now on each delay is the middle of its range.
+    ///
+    /// For exhaustive search, where chance must not make equal situations differ. A fleet of steady nodes would
+    /// renew in step.
+    #[doc(hidden)]
+    pub fn steady(&mut self) {
+        self.env.rng.steady();
     }
 
     /// Advances time to `now`, then applies one event. Total: late, repeated and unknown events are no-ops.

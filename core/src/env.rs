@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::backoff::Rng;
@@ -14,7 +15,7 @@ use crate::store::{AttemptId, Guard, Key, ListId, ListOp, ReadId, ReadOp, Remove
 use crate::time::{Instant, Now};
 
 /// The machine that a reply belongs to.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Target {
     Cell(CellId),
     Fleet,
@@ -165,5 +166,16 @@ impl Env {
 
     fn timeout(&self) -> Duration {
         self.config.attempt_timeout
+    }
+}
+
+/// Everything but `now`: the next event replaces it before anybody looks. So an engine that was woken for
+/// nothing is the engine that it was.
+impl Hash for Env {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { config, node, now: _, rng, out, op, seq, skip, lists, reads, writes } = self;
+        (config, node, rng, out).hash(state);
+        (op, seq, skip).hash(state);
+        (lists, reads, writes).hash(state);
     }
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Ticket {
 }
 
 /// A fact that the driver brings to the engine.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Event {
     /// The application asks for something; exactly one [`Command::Done`] answers it.
     Call(Ticket, Call),
@@ -62,7 +62,7 @@ pub enum Event {
 }
 
 /// What the application asks for.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Call {
     /// Own this cell. `wait` bounds the waiting for another owner; zero still allows the requests and the
     /// settling that the claim needs.
@@ -112,7 +112,7 @@ pub enum Call {
 }
 
 /// What the engine wants done. The driver polls until it says `Idle`.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[must_use]
 pub enum Command {
     /// The call is answered. The driver owes the caller this outcome.
@@ -135,7 +135,7 @@ pub enum Command {
 }
 
 /// The answer to a call, of the call's own kind.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Outcome {
     /// Answers [`Call::Claim`].
     Claimed(Result<Tenure, ClaimError>),
@@ -162,7 +162,7 @@ pub enum Outcome {
 }
 
 /// Something the application should know.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
     /// The lease was taken or renewed: tenures count until then, unless ended earlier.
@@ -192,7 +192,7 @@ pub enum Notice {
 }
 
 /// Where a cell is.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Location {
     /// At another node, whose lease lives.
     At {
@@ -212,7 +212,7 @@ pub enum Location {
 /// What a cell's record says: advice to a watcher, true when the store was asked.
 ///
 /// It says nothing of whether the owner lives; [`Call::Locate`] finds that out.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Owner {
     /// The record is not one from which ownership can follow.
     Bad(BadRecord),
@@ -238,7 +238,7 @@ pub enum Owner {
 }
 
 /// A node of the fleet.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Peer {
     /// The node.
     pub node: NodeId,

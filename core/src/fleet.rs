@@ -18,7 +18,7 @@ use crate::record::LeaseRecord;
 use crate::store::{Fault, FaultKind, Key, ListId, ListReply, Page, ReadId, ReadReply, Stamps};
 use crate::time::StoreTime;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Fleet {
     run: Option<Run>,
     /// Callers who came after the listing was begun.
@@ -26,7 +26,7 @@ pub(crate) struct Fleet {
     known: Lru<NodeId, Version>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Run {
     callers: Vec<Ticket>,
     list: Option<ListId>,

@@ -16,7 +16,7 @@ use crate::store::Stamps;
 use crate::time::{Instant, Now, StoreTime};
 
 /// One version of a lease, and when it was seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Version {
     pub(crate) etag: ETag,
     pub(crate) body: Box<[u8]>,
@@ -125,13 +125,13 @@ fn slack(config: &Config) -> Duration {
 }
 
 /// Watches whether the store's `Date` keeps pace with our monotonic clock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct StoreClockWatch {
     anchor: Option<Anchor>,
     is_distrusted: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Anchor {
     date: StoreTime,
     issued: Instant,

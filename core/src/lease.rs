@@ -27,7 +27,7 @@ use crate::write::{Current, Fate, Order, Write};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Lease {
     /// Where it lives: made once, for every renewal.
     key: Key,
@@ -38,7 +38,7 @@ pub(crate) struct Lease {
     last_fault: Option<Fault>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum State {
     Creating {
         write: Write,
@@ -62,7 +62,7 @@ enum State {
     },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Held {
     etag: ETag,
     /// When authority ends.

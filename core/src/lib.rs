@@ -166,6 +166,8 @@ mod locate;
 mod lru;
 mod memory;
 mod name;
+#[doc(hidden)]
+pub mod notation;
 mod peer;
 mod pending;
 mod probe;

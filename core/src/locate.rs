@@ -15,14 +15,14 @@ use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 use crate::time::Instant;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Locates {
     /// Look-ups under way.
     open: BTreeMap<Ticket, Locate>,
     cache: Lru<CellId, Cached>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Locate {
     cell: CellId,
     /// When the read was issued that the answer rests on.
@@ -31,13 +31,13 @@ struct Locate {
     tries: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Step {
     Judging { node: NodeId, epoch: Epoch },
     Reading(ReadId),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Cached {
     node: NodeId,
     addr: Option<String>,

@@ -1,6 +1,7 @@
 //! A map that remembers the most recently used entries, so that nothing grows without bound.
 
 use alloc::collections::BTreeMap;
+use core::hash::{Hash, Hasher};
 
 /// A map of at most `cap` entries; a new one beyond that forgets the least recently inserted or renewed.
 #[derive(Clone, Debug)]
@@ -53,6 +54,17 @@ impl<K: Clone + Ord, V> Lru<K, V> {
         let (stamp, value) = self.entries.remove(key)?;
         self.order.remove(&stamp);
         Some(value)
+    }
+}
+
+/// The entries and the order in which they would be forgotten; how often they were renewed changes nothing.
+impl<K: Hash + Ord, V: Hash> Hash for Lru<K, V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.cap.hash(state);
+        self.order.len().hash(state);
+        for key in self.order.values() {
+            (key, self.entries.get(key).map(|(_, value)| value)).hash(state);
+        }
     }
 }
 

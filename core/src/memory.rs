@@ -4,10 +4,10 @@ use crate::id::{CellId, ETag, Epoch};
 use crate::lru::Lru;
 
 /// The last cells seen, bounded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Memory(Lru<CellId, Seen>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Seen {
     epoch: Epoch,
     /// The tag of our own release, if that was the last thing seen: a claim may start from it.

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 /// Why a text is not a legal name. Its `Display` shows the legal alphabet and, for a cell, an escaped form.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct NameError {
     what: What,
     text: String,
@@ -12,7 +12,7 @@ pub struct NameError {
 }
 
 /// What kind of name was refused.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum What {
     Cell,
     Node,

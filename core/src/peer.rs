@@ -31,7 +31,7 @@ use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Fate, Order, Write};
 
 /// What is known about a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) enum Verdict {
     /// Its lease can never be renewed again; or, for an asker who takes nothing, it is too old.
     Dead,
@@ -42,7 +42,7 @@ pub(crate) enum Verdict {
 }
 
 /// Who wants to know.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Asker {
     /// A claim, which needs a dead node fenced.
     Cell(CellId),
@@ -50,7 +50,7 @@ pub(crate) enum Asker {
     Locate(Ticket),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Peers {
     /// Nodes being judged; as many as there are operations in flight at most.
     active: BTreeMap<NodeId, Active>,
@@ -60,13 +60,13 @@ pub(crate) struct Peers {
     clock: StoreClockWatch,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Known {
     version: Version,
     live_until: Instant,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Active {
     askers: BTreeSet<Asker>,
     state: State,
@@ -75,7 +75,7 @@ struct Active {
     give_up: Instant,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum State {
     Fencing(Write),
     Pausing(Instant),

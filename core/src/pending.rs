@@ -2,6 +2,7 @@
 //! numbers.
 
 use alloc::collections::VecDeque;
+use core::hash::{Hash, Hasher};
 
 /// A map from the numbers of requests, which only grow, to whoever awaits the replies.
 ///
@@ -53,6 +54,14 @@ impl<T> Pending<T> {
 
     fn place(&self, number: u64) -> Option<usize> {
         self.entries.binary_search_by_key(&number, |entry| entry.0).ok()
+    }
+}
+
+/// Who awaits what; gaps say nothing.
+impl<T: Hash> Hash for Pending<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.live.hash(state);
+        self.entries.iter().filter(|entry| entry.1.is_some()).for_each(|entry| entry.hash(state));
     }
 }
 

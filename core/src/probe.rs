@@ -13,7 +13,7 @@ use crate::id::ETag;
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Probe {
     key: Key,
     step: Step,
@@ -22,7 +22,7 @@ pub(crate) struct Probe {
     rounds: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Step {
     Create(AttemptId),
     CreateAgain(AttemptId, ETag),

@@ -129,7 +129,7 @@ op_id! {
 }
 
 /// Reads one object.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ReadOp {
     /// Names this request in its reply.
     pub id: ReadId,
@@ -142,7 +142,7 @@ pub struct ReadOp {
 }
 
 /// Writes one object, if its guard holds. There is no way to spell an unguarded write.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct WriteOp {
     /// Names this request in its reply.
     pub id: AttemptId,
@@ -157,7 +157,7 @@ pub struct WriteOp {
 }
 
 /// What must hold at the store for a write to be applied.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Guard {
     /// No object has this key (`If-None-Match: *`).
     Absent,
@@ -166,7 +166,7 @@ pub enum Guard {
 }
 
 /// Asks for one page of keys.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ListOp {
     /// Names this request in its reply.
     pub id: ListId,
@@ -179,7 +179,7 @@ pub struct ListOp {
 }
 
 /// Removes a probe object or a retired lease; never an owner record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct RemoveOp {
     /// Names this request in its reply.
     pub id: RemoveId,
@@ -190,7 +190,7 @@ pub struct RemoveOp {
 }
 
 /// Any one operation: what a driver's `Store` executes.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Op {
     /// Ask for one page of keys.
     List(ListOp),
@@ -203,7 +203,7 @@ pub enum Op {
 }
 
 /// The answer to any one operation, of the operation's own kind.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Reply {
     /// Answers [`Op::List`].
     List(ListReply),
@@ -216,7 +216,7 @@ pub enum Reply {
 }
 
 /// The answer to a read.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ReadReply {
     /// Nothing is known: in particular not that the object is absent.
     Failed(Fault),
@@ -242,7 +242,7 @@ pub enum ReadReply {
 }
 
 /// The answer to a write.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum WriteReply {
     /// In the store, under this tag.
     Applied {
@@ -269,7 +269,7 @@ pub enum WriteReply {
 }
 
 /// The answer to a list.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ListReply {
     /// Nothing is known.
     Failed(Fault),
@@ -283,7 +283,7 @@ pub enum ListReply {
 }
 
 /// One page of a listing.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Page {
     /// The objects, in key order.
     pub entries: Vec<Entry>,
@@ -294,7 +294,7 @@ pub struct Page {
 }
 
 /// One object in a listing.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Entry {
     /// Its key, relative to the store's prefix.
     pub key: String,
@@ -305,7 +305,7 @@ pub struct Entry {
 }
 
 /// The answer to a remove.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum RemoveReply {
     /// Nothing is known.
     Failed(Fault),
@@ -314,7 +314,7 @@ pub enum RemoveReply {
 }
 
 /// The store's own clock, as far as one answer shows it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Stamps {
     /// When the version in the answer was stored (`Last-Modified`).
     pub modified: Option<StoreTime>,
@@ -323,7 +323,7 @@ pub struct Stamps {
 }
 
 /// What went wrong between us and the store.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Fault {
     /// What kind of trouble it is, which decides what may follow.
     pub kind: FaultKind,
@@ -332,7 +332,7 @@ pub struct Fault {
 }
 
 /// The kinds of trouble with a store.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// Bucket, region, endpoint or another setting is wrong.

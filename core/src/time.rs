@@ -76,7 +76,7 @@ nanos! {
 }
 
 /// Both clocks of a node, read together by the driver just before an event is handled.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Now {
     /// The monotonic clock.
     pub mono: Instant,
@@ -85,7 +85,7 @@ pub struct Now {
 }
 
 /// When the engine wants to be woken, and why.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Deadline {
     /// The time at which an [`Event::Wake`](crate::Event::Wake) is due.
     pub at: Instant,
@@ -94,7 +94,7 @@ pub struct Deadline {
 }
 
 /// Why the engine wants to be woken.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Timer {
     /// The authority of this node ends.
     Fence,

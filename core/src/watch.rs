@@ -23,13 +23,13 @@ use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 use crate::time::{Deadline, Instant, Timer};
 
 /// Every cell that somebody on this node watches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Watches {
     map: BTreeMap<CellId, Watch>,
     deadlines: BTreeSet<(Instant, CellId)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Watch {
     /// Who waits for the first look.
     callers: Vec<Caller>,
@@ -41,7 +41,7 @@ struct Watch {
     failures: u32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Caller {
     ticket: Ticket,
     /// When the caller is told of the trouble instead of waiting on.
@@ -49,14 +49,14 @@ struct Caller {
 }
 
 /// What the last look showed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Seen {
     owner: Owner,
     /// The version looked at; nothing if there was no record.
     etag: Option<ETag>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Step {
     Reading(ReadId),
     Resting(Instant),

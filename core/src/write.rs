@@ -59,7 +59,7 @@ pub(crate) enum Current {
     Version { etag: ETag, body: Box<[u8]> },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Write {
     target: Target,
     key: Key,
@@ -89,14 +89,14 @@ pub(crate) struct Write {
     pub(crate) last_fault: Option<Fault>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Phase {
     Paused(Then, Instant),
     Reading(ReadId),
     Sent(AttemptId),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Then {
     Read,
     Send,

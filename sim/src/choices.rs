@@ -14,6 +14,12 @@ use core::time::Duration;
 pub trait Choices {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: NonZeroU32) -> u32;
+
+    /// Is told that the world turns to what happens next; answers whether it should. What is asked until the next
+    /// time belongs together.
+    fn goes_on(&mut self) -> bool {
+        true
+    }
 }
 
 /// Choices that follow from a seed: equal seeds give equal worlds.
@@ -46,6 +52,49 @@ impl<'t> Tape<'t> {
     /// Starts at the first of `choices`; past the last it answers 0.
     pub const fn new(choices: &'t [u32]) -> Self {
         Self { rest: choices }
+    }
+}
+
+impl Tape<'_> {
+    /// Writes choices as one word for a command line: numbers between dots, `z9` for nine zeros, and none of the
+    /// zeros at the end, which a tape reads anyway.
+    pub fn to_text(choices: &[u32]) -> String {
+        let mut words: Vec<String> = Vec::new();
+        let mut zeros = 0;
+        for choice in choices {
+            if *choice == 0 {
+                zeros += 1;
+                continue;
+            }
+            match zeros {
+                0 => {}
+                1 => words.push("0".to_owned()),
+                _ => words.push(format!("z{zeros}")),
+            }
+            zeros = 0;
+            words.push(choice.to_string());
+        }
+        if words.is_empty() { "0".to_owned() } else { words.join(".") }
+    }
+
+    /// Reads what [`to_text`](Self::to_text) wrote.
+    ///
+    /// # Errors
+    /// Returns the first word that is none.
+    pub fn parse(text: &str) -> Result<Vec<u32>, &str> {
+        let mut choices = Vec::new();
+        for word in text.trim().split('.') {
+            let zeros = word
+                .strip_prefix('z')
+                .map(|zeros| zeros.parse::<usize>().ok().filter(|zeros| *zeros <= ZEROS_MAX));
+            match zeros {
+                Some(Some(zeros)) => choices.resize(choices.len() + zeros, 0),
+                Some(None) => return Err(word),
+                None => choices.push(word.parse().map_err(|_| word)?),
+            }
+        }
+        choices.truncate(choices.iter().rposition(|&choice| choice > 0).map_or(0, |last| last + 1));
+        Ok(choices)
     }
 }
 
@@ -82,6 +131,10 @@ impl<C: Choices> Choices for Recorder<'_, C> {
         let choice = self.source.below(bound);
         self.taken.push(choice);
         choice
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.source.goes_on()
     }
 }
 
@@ -159,6 +212,8 @@ pub(crate) const fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// More zeros in a row than any world asks for.
+const ZEROS_MAX: usize = 10_000_000;
 const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
 const FINEST: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
 

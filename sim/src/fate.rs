@@ -193,14 +193,14 @@ pub(crate) fn failed(op: &Op, kind: FaultKind) -> Reply {
     }
 }
 
-fn refused(op: &Op) -> Reply {
+pub(crate) fn refused(op: &Op) -> Reply {
     match op {
         Op::List(_) | Op::Read(_) | Op::Remove(_) => failed(op, FaultKind::Denied),
         Op::Write(_) => Reply::Write(WriteReply::Refused(fault(FaultKind::Denied))),
     }
 }
 
-fn throttled(op: &Op, after: Option<Duration>) -> Reply {
+pub(crate) fn throttled(op: &Op, after: Option<Duration>) -> Reply {
     match op {
         Op::List(_) => Reply::List(ListReply::Throttled { after }),
         Op::Read(_) => Reply::Read(ReadReply::Throttled { after }),
@@ -209,7 +209,7 @@ fn throttled(op: &Op, after: Option<Duration>) -> Reply {
     }
 }
 
-fn fault(kind: FaultKind) -> Fault {
+pub(crate) fn fault(kind: FaultKind) -> Fault {
     thread_local! {
         // The detail is for people; one shared empty text keeps faults free of allocation.
         static NO_DETAIL: std::sync::Arc<str> = "".into();

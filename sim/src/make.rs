@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// How a store stamps its answers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Stamping {
     /// Stamps are cut down to a multiple of this; zero for fine ones.
     pub unit: Duration,
@@ -29,7 +29,7 @@ impl Stamping {
 }
 
 /// What is wrong with a store that cannot compare-and-swap.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Flaw {
     /// It creates objects that exist.
     OverwritesOnCreate,

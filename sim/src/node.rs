@@ -4,6 +4,7 @@
 //! session with an engine of its own. The application on top is [`Process`](crate::process::Process).
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
@@ -12,10 +13,13 @@ use crate::queue::Occasion;
 use crate::watched::Watched;
 
 /// One run of one process, as the protocol knows it: an engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) machine: usize,
-    pub(crate) engine: Engine,
+    /// Shared by the forks of a small world until one of them goes its own way.
+    pub(crate) engine: Rc<Engine>,
+    /// What the engine draws its delays from.
+    pub(crate) seed: u64,
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
@@ -26,6 +30,22 @@ pub struct Session {
 }
 
 impl Session {
+    /// Builds the session of a process that has just started.
+    pub(crate) fn new(machine: usize, engine: Engine, seed: u64) -> Self {
+        let lease_key = Key::lease(engine.node());
+        let engine = Rc::new(engine);
+        Self {
+            machine,
+            engine,
+            seed,
+            lease_key,
+            renews_since: None,
+            watched: Vec::new(),
+            is_running: true,
+            garbled: Vec::new(),
+        }
+    }
+
     /// Returns the number of the machine it runs on.
     pub const fn machine(&self) -> usize {
         self.machine
@@ -42,7 +62,7 @@ impl Session {
     }
 
     /// Returns the engine; that of a process that has died stands as it was.
-    pub const fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 

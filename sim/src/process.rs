@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use tenure_core::{Call, Engine, Event, Key, Notice, Outcome, SessionId, Ticket};
+use tenure_core::{Call, Engine, Event, Notice, Outcome, SessionId, Ticket};
 
 use crate::app::App;
 use crate::checks::Violation;
@@ -130,17 +130,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let seed = (self.choices.number(1 << 31) as u64) << 16;
         let engine = Engine::new(config, SessionId::new(number as u64 + 1), seed)
             .expect("the configuration was checked when the world began");
-        let lease_key = Key::lease(engine.node());
-        let watched = Vec::new();
-        self.sessions.push(Session {
-            machine,
-            engine,
-            lease_key,
-            renews_since: None,
-            watched,
-            is_running: true,
-            garbled: Vec::new(),
-        });
+        self.sessions.push(Session::new(machine, engine, seed));
         self.processes.push(Process::new((self.factory.0)()));
         self.machines[machine].session = Some(number);
         self.note_wants(number);

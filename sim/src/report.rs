@@ -38,6 +38,8 @@ pub struct Failure {
     pub violation: Violation,
     /// When.
     pub at: Moment,
+    /// How many events engines had handled by then; in a small world, how many moves it had made.
+    pub steps: u64,
     /// The trace up to then, as far as it was kept.
     pub lines: Vec<String>,
 }

@@ -11,8 +11,8 @@ use std::thread;
 
 use tenure_core::Defect;
 
-use crate::checks::Violation;
-use crate::choices::{Choices, Prng};
+use crate::checks::{self, Check, Violation};
+use crate::choices::{Choices, Prng, Tape};
 use crate::clock::Moment;
 use crate::family::Family;
 use crate::report::{Failure, Report};
@@ -53,11 +53,40 @@ impl Plan {
     /// # Errors
     /// Says what was violated.
     pub fn run(&self, seed: u64, trace: Trace) -> Result<Report, Box<Failure>> {
+        caught(|| self.world(&mut Prng::new(seed)).with_trace(trace).run())
+    }
+
+    /// Runs the world of a tape.
+    ///
+    /// # Errors
+    /// Says what was violated.
+    pub fn replay(&self, tape: &[u32], trace: Trace) -> Result<Report, Box<Failure>> {
+        caught(|| self.world(&mut Tape::new(tape)).with_trace(trace).run())
+    }
+
+    /// Runs the world that these choices make with another check, which sees every step before any other check
+    /// does, so that it can watch a world up to its violation.
+    ///
+    /// # Errors
+    /// Says what was violated.
+    pub fn watch(
+        &self,
+        choices: &mut impl Choices,
+        watcher: impl Check + 'static,
+        trace: Trace,
+    ) -> Result<Report, Box<Failure>> {
         caught(|| {
-            let mut choices = Prng::new(seed);
-            let scenario = self.scenario(&mut choices);
-            World::new(scenario, &mut choices).with_trace(trace).run()
+            let scenario = self.scenario(choices);
+            let mut checks: Vec<Box<dyn Check>> = vec![Box::new(watcher)];
+            checks.extend(checks::standard(&scenario));
+            World::new(scenario, choices).with_only(checks).with_trace(trace).run()
         })
+    }
+
+    /// Builds the world that these choices make of this plan.
+    pub fn world<'c, C: Choices>(&self, choices: &'c mut C) -> World<'c, C> {
+        let scenario = self.scenario(choices);
+        World::new(scenario, choices)
     }
 
     /// Runs the worlds of `count` seeds from `start` on, on so many threads, and adds up what they met. Stops
@@ -182,7 +211,7 @@ pub(crate) fn caught(run: impl FnOnce() -> Result<Report, Box<Failure>>) -> Resu
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
         let violation = Violation::new("panic", text);
-        Err(Box::new(Failure { violation, at: Moment::START, lines: Vec::new() }))
+        Err(Box::new(Failure { violation, at: Moment::START, steps: 0, lines: Vec::new() }))
     })
 }
 

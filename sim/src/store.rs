@@ -3,6 +3,7 @@
 //! It decides what one request does at the moment it is served. What happens to the request on its way
 //! belongs to [`Faults`](crate::Faults).
 
+use core::hash::{Hash, Hasher};
 use core::ops::Bound;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -153,7 +154,7 @@ impl Store {
             .map(|(key, _)| key.as_ref())
     }
 
-    fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
+    pub(crate) fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
         let Some(version) = self.version(op.key.as_str()) else { return ReadReply::Missing };
         let Some(body) = &version.body else { return ReadReply::Missing };
         let stamps = Stamps {
@@ -216,7 +217,7 @@ impl Store {
         RemoveReply::Removed
     }
 
-    fn list(&self, op: &ListOp, visit: Visit) -> ListReply {
+    pub(crate) fn list(&self, op: &ListOp, visit: Visit) -> ListReply {
         // A continuation is the last key of the page before it.
         let from = match &op.after {
             Some(after) => Bound::Excluded(after.as_ref()),
@@ -252,7 +253,7 @@ impl Store {
         self.objects.get(key)?.last()
     }
 
-    fn date(&self, visit: Visit) -> Option<StoreTime> {
+    pub(crate) fn date(&self, visit: Visit) -> Option<StoreTime> {
         self.stamping.has_date.then(|| self.stamp(visit.at, visit.date_ahead))
     }
 
@@ -273,6 +274,21 @@ impl Version {
     /// Returns its `Last-Modified`, as far as the store shows one.
     pub const fn modified(&self) -> StoreTime {
         self.modified
+    }
+}
+
+/// The tag stands for the bytes, as it does everywhere in this store. When a version was stamped nobody can tell
+/// any more once another has taken its place.
+impl Hash for Store {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { objects, stamping, flaw } = self;
+        (stamping, flaw).hash(state);
+        for (key, versions) in objects {
+            (key, versions.len(), versions.last().map(|version| version.modified)).hash(state);
+            for Version { at, by, body, owner: _, etag, modified: _ } in versions {
+                (at, by, body.is_some(), etag).hash(state);
+            }
+        }
     }
 }
 
@@ -302,7 +318,7 @@ fn weak(tag: &ETag) -> ETag {
     ETag::new(&[b"W/", tag.as_bytes()].concat()).expect("it is not empty")
 }
 
-fn content_tag(body: &[u8]) -> ETag {
+pub(crate) fn content_tag(body: &[u8]) -> ETag {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digest = hash(body);
     let mut text = [b'"'; 18];

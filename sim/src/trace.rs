@@ -55,11 +55,16 @@ impl Trace {
         if self.keep > 0
             && let Some(line) = line(view)
         {
-            if self.lines.len() >= self.keep {
-                self.lines.pop_front();
-            }
-            self.lines.push_back(line);
+            self.note(line);
         }
+    }
+
+    /// Writes down a line about something that is no step of its own.
+    pub(crate) fn note(&mut self, line: String) {
+        if self.lines.len() >= self.keep {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
     }
 }
 

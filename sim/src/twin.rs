@@ -1,6 +1,7 @@
 //! A process cloned with its memory, as when a virtual machine is started twice from one snapshot.
 
 use core::time::Duration;
+use std::rc::Rc;
 
 use tenure_core::Command;
 
@@ -25,6 +26,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let twin = Session {
             machine,
             engine: original.engine.clone(),
+            seed: original.seed,
             lease_key: original.lease_key.clone(),
             renews_since: original.renews_since,
             watched: original.watched.clone(),
@@ -40,7 +42,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         self.emit(Some(number), &Step::Cloned(of))?;
         self.await_in_vain(of, number);
         // An engine that was heard out has nothing to say but how long to sleep.
-        if let Command::Idle { until } = self.sessions[number].engine.poll()
+        if let Command::Idle { until } = Rc::make_mut(&mut self.sessions[number].engine).poll()
             && let Some((at, generation)) = self.machines[machine].set_wake(until)
         {
             self.queue.plan(at.max(self.at), Occasion::Wake { machine, generation });

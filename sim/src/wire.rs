@@ -247,7 +247,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
 }
 
 /// Pairs an answer with its request, as the event that the engine is owed.
-fn answer(op: &Op, reply: Reply) -> Event {
+pub(crate) fn answer(op: &Op, reply: Reply) -> Event {
     match (op, reply) {
         (Op::List(op), Reply::List(reply)) => Event::ListDone(op.id, reply),
         (Op::Read(op), Reply::Read(reply)) => Event::ReadDone(op.id, reply),

@@ -6,6 +6,7 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use tenure_core::{CellId, Command, Event, Op, Tenure};
 
@@ -159,12 +160,13 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// # Errors
     /// Says which check was violated, when, and what led to it.
     pub fn run(mut self) -> Result<Report, Box<Failure>> {
-        while !self.is_over {
+        while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                return Err(Box::new(Failure { violation, at: self.at, lines: self.trace.into_lines() }));
+                let Self { at, steps, trace, .. } = self;
+                return Err(Box::new(Failure { violation, at, steps, lines: trace.into_lines() }));
             }
         }
         Ok(Report {
@@ -278,11 +280,12 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         let machine = self.sessions[session].machine;
         let now = self.machines[machine].now(self.at);
         let authority = self.sessions[session].engine.authority();
+        let engine = Rc::make_mut(&mut self.sessions[session].engine);
         // Fresh bits, as a driver brings them: what tells clones apart.
-        self.sessions[session].engine.stir(mix(self.entropy ^ self.steps));
-        self.sessions[session].engine.handle(now, event);
+        engine.stir(mix(self.entropy ^ self.steps));
+        engine.handle(now, event);
         let until = loop {
-            match self.sessions[session].engine.poll() {
+            match Rc::make_mut(&mut self.sessions[session].engine).poll() {
                 Command::Done(ticket, outcome) => self.done(session, ticket, &outcome)?,
                 Command::Idle { until } => break until,
                 Command::List(op) => self.send(session, Op::List(op))?,

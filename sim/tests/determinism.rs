@@ -1,9 +1,10 @@
 //! A world is a number: the same seed gives the same world, on any number of threads, from a tape too.
 
+use core::fmt::Write as _;
 use core::num::NonZeroUsize;
 
 use tenure_core::Defect;
-use tenure_sim::{Plan, Prng, Recorder, Report, Scenario, Tape, Trace, World};
+use tenure_sim::{Family, Plan, Prng, Recorder, Report, Scenario, Tape, Trace, World};
 
 #[test]
 fn a_seed_gives_the_same_trace_twice_with_or_without_lines() {
@@ -13,6 +14,27 @@ fn a_seed_gives_the_same_trace_twice_with_or_without_lines() {
         assert_eq!((silent.digest, silent.steps, silent.seen), (full.digest, full.steps, full.seen));
         assert_eq!(full.lines, run(seed, Trace::full()).lines);
     }
+}
+
+/// The pins are one file, so that a build without optimisation, one with, and any other machine compare with the same
+/// numbers. `UPDATE=1` rewrites it after a change of what worlds do.
+#[test]
+fn the_digests_of_a_few_seeds_are_those_pinned_in_every_build() {
+    let mut digests = String::new();
+    let families = Family::ALL.iter().map(|&family| Some(family));
+    for family in core::iter::once(None).chain(families) {
+        let name = family.map_or("swarm", Family::as_str);
+        for seed in [1, 0x2a91, u64::MAX] {
+            let report = Plan { family, defect: None }.run(seed, Trace::silent()).expect("holds");
+            writeln!(digests, "{name} {seed:#x} {:016x}", report.digest).expect("a string takes it");
+        }
+    }
+    let pinned = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/digests.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(pinned, &digests).expect("the pins are writable");
+    }
+    let pinned = std::fs::read_to_string(pinned).expect("the pins are there");
+    assert_eq!(digests, pinned, "worlds are others than they were: UPDATE=1 rewrites the pins");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use core::num::NonZeroUsize;
 
 use tenure_core::Defect;
-use tenure_sim::{Family, Plan};
+use tenure_sim::{Family, Found, Plan, Shrinker, Trace};
 
 /// Each defect, the family of worlds that aims at it (nothing: the usual mixture), and the number of worlds
 /// within which it must be caught.
@@ -41,23 +41,47 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
 #[test]
 fn every_planted_defect_is_caught_within_its_bound() {
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut caught = Vec::new();
     let mut survivors = Vec::new();
     for &(defect, family, bound) in TEETH {
         let plan = Plan { family, defect: Some(defect) };
         match plan.first_caught(0, bound, threads) {
-            Some(found) => {
-                let name = format!("{defect:?}");
-                let worlds = found.seed + 1;
-                println!(
-                    "{name:<26} seed {:#06x}, world {worlds:>5} of {bound:>5}, by {}",
-                    found.seed, found.failure.violation
-                );
-            }
+            Some(found) => caught.push((plan, found, bound)),
             None => survivors.push((defect, family, bound)),
         }
     }
+    print(&caught, threads);
     assert!(survivors.is_empty(), "not caught: {survivors:?}");
 }
+
+/// Shows for each defect where it was caught, how small that world becomes, and which check caught it.
+fn print(caught: &[(Plan, Found, u64)], threads: NonZeroUsize) {
+    let seeds: Vec<(Plan, u64)> = caught.iter().map(|(plan, found, _)| (*plan, found.seed)).collect();
+    let shrunk = Shrinker::new(RUNS).shrink_all(&seeds, threads);
+    println!("{:<26} {:>6} {:>14}  {:>14} {:>7}  violated", "defect", "seed", "world", "choices", "steps");
+    for ((plan, found, bound), shrunk) in caught.iter().zip(shrunk) {
+        let shrunk = shrunk.expect("it was caught there");
+        assert_eq!(shrunk.failure.violation.check, found.failure.violation.check, "shrunk to something else");
+        let sound = Plan { defect: None, ..*plan };
+        let without = sound.replay(&shrunk.tape, Trace::silent());
+        assert!(without.is_ok(), "{plan:?}: the shrunk world fails without the defect too");
+        println!(
+            "{:<26} {:#06x} {:>5} of {:>5}  {:>5} to {:>5} {:>3} to {:>3}  {}",
+            plan.defect.map_or_else(String::new, |defect| format!("{defect:?}")),
+            found.seed,
+            found.seed + 1,
+            bound,
+            shrunk.before.choices,
+            shrunk.after.choices,
+            shrunk.before.steps,
+            shrunk.after.steps,
+            found.failure.violation
+        );
+    }
+}
+
+/// How many worlds may be run to make one smaller: enough for all but those that need exact timing.
+const RUNS: u32 = 1500;
 
 #[test]
 fn every_defect_is_demanded() {

@@ -16,7 +16,7 @@ use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, W
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Current, Fate, Order, Write};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Giving {
     /// The epoch of the tenure that ended.
     epoch: Epoch,
@@ -31,13 +31,13 @@ pub(crate) struct Giving {
     failures: u32,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Kind {
     Release,
     Transfer { epoch: Epoch },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Step {
     Pausing(Instant),
     Writing(Write),

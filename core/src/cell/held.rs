@@ -14,7 +14,7 @@ use crate::record::OwnerRecord;
 use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 
 /// The read that answers every `verify` asked before it was issued, and those that wait for the next one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Verify {
     read: ReadId,
     served: Vec<Ticket>,

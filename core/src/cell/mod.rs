@@ -37,7 +37,7 @@ use give::Giving;
 use held::Verify;
 
 /// Every cell this node works on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Cells {
     map: BTreeMap<CellId, Cell>,
     /// When which cell is due, and why.
@@ -60,14 +60,14 @@ pub(crate) struct Ctx<'e> {
 }
 
 /// What this node may do at the moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Standing {
     /// When authority ends, while the lease is held.
     pub(crate) authority: Option<Instant>,
     pub(crate) is_leaving: bool,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Cell {
     state: State,
     /// Who waits for the cell to be claimed.
@@ -79,7 +79,7 @@ pub(crate) struct Cell {
 }
 
 /// One caller's claim.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Want {
     ticket: Ticket,
     /// Until when to wait for another owner.
@@ -90,7 +90,7 @@ struct Want {
     give_up: Instant,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 enum State {
     /// Nothing is under way; the cell is forgotten.
     #[default]
@@ -127,7 +127,7 @@ enum State {
 }
 
 /// A version of the record that names another node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Seen {
     etag: ETag,
     node: NodeId,

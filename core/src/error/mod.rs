@@ -87,7 +87,7 @@ impl fmt::Display for LossReason {
 }
 
 /// The node that has a cell, as another node sees it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct HeldBy {
     /// The node.
     pub node: NodeId,
@@ -98,7 +98,7 @@ pub struct HeldBy {
 }
 
 /// A record from which no ownership can follow.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum BadRecord {
     /// The record cannot be parsed. Look at it, then put one in its place whose epoch is above every earlier one.

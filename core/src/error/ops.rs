@@ -9,7 +9,7 @@ use crate::id::CellId;
 use crate::store::{Fault, Key};
 
 /// Why a node could not join.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum JoinError {
     /// The configuration breaks one of the protocol's rules.
@@ -25,7 +25,7 @@ pub enum JoinError {
 }
 
 /// Why a cell could not be claimed.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ClaimError {
     /// The record is not one from which ownership can follow.
@@ -59,7 +59,7 @@ pub enum ClaimError {
 }
 
 /// Why a tenure could not be given back.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ReleaseError {
     /// The session has ended, and with it the tenure; others take the cell like a dead node's.
@@ -71,7 +71,7 @@ pub enum ReleaseError {
 }
 
 /// Why a cell could not be handed to another node. The tenure has ended in any case but `NotOwner` and `ToSelf`.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TransferError {
     /// The epochs of this cell are used up; the tenure goes on.
@@ -89,7 +89,7 @@ pub enum TransferError {
 }
 
 /// Why a tenure could not be confirmed. Do not acknowledge the work done under it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The session has ended.
@@ -101,7 +101,7 @@ pub enum VerifyError {
 }
 
 /// Why a cell's owner could not be found.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum LocateError {
     /// The record is not one from which ownership can follow.
@@ -115,7 +115,7 @@ pub enum LocateError {
 }
 
 /// Why the fleet could not be listed.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum PeersError {
     /// The session has ended.
@@ -129,7 +129,7 @@ pub enum PeersError {
 }
 
 /// Why a cell could not be watched. A watch that began does not fail: it goes on until the session ends.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum WatchError {
     /// The session has ended.
@@ -141,7 +141,7 @@ pub enum WatchError {
 }
 
 /// Why facts about this node were not published.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum PublishError {
     /// The session has ended.

@@ -17,7 +17,7 @@ use crate::id::{NodeId, WriteId};
 /// The lease of one node.
 ///
 /// Equality and judgement never use `expires_ms`, which is the publisher's wall clock for foreign readers.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct LeaseRecord {
     /// The node.
     pub node: NodeId,
@@ -38,7 +38,7 @@ pub struct LeaseRecord {
 }
 
 /// The load a node publishes: all of it or none, so that every reader accepts it.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Load {
     /// When it was sampled, by the publisher's wall clock in milliseconds since 1970.
     pub sampled_ms: u64,

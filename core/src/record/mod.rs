@@ -25,7 +25,7 @@ use crate::id::WriteId;
 pub const RECORD_MAX: usize = 64 * 1024;
 
 /// Why bytes are not the record they should be.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct RecordError {
     why: String,
 }

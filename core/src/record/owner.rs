@@ -9,7 +9,7 @@ use super::{Plain, RecordError, Text, fields, put_name, put_number, put_write};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct OwnerRecord {
     /// The node named by the record; nothing when the cell is released.
     pub node: Option<NodeId>,
@@ -20,7 +20,7 @@ pub struct OwnerRecord {
 }
 
 /// What an owner record means.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Holder<'r> {
     /// Nobody holds the cell.
     Nobody,

@@ -4,18 +4,28 @@ use std::collections::BTreeMap;
 
 use core::time::Duration;
 use tenure_core::{
-    Call, ETag, Entry, Epoch, Event, Fault, FaultKind, ListId, ListReply, NodeId, Page, ReadReply, Stamps,
-    StoreTime, Tenure, Ticket, WriteReply,
+    Call, ETag, Entry, Epoch, Event, Fault, FaultKind, ListId, ListReply, NodeId, Page, ReadReply, RemoveId,
+    RemoveReply, Stamps, StoreTime, Tenure, Ticket, WriteReply,
 };
 
 use super::session::{Session, cell};
 
-/// Parses `250`, `250ms` or `20s` into milliseconds.
-pub(crate) fn millis(text: &str) -> u64 {
+/// Parses `250`, `250ms`, `20s` or `7.000001`, which are milliseconds unless it says seconds.
+pub(crate) fn duration(text: &str) -> Duration {
     match text.strip_suffix("ms").unwrap_or(text).strip_suffix('s') {
-        Some(seconds) => seconds.parse::<u64>().expect("whole seconds") * 1000,
-        None => text.trim_end_matches("ms").parse().expect("whole milliseconds"),
+        Some(seconds) => decimal(seconds, 1_000_000_000),
+        None => decimal(text.trim_end_matches("ms"), 1_000_000),
     }
+}
+
+/// Parses a decimal number of so many nanoseconds.
+fn decimal(text: &str, unit: u64) -> Duration {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let whole: u64 = whole.parse().expect("a number");
+    let part = part
+        .bytes()
+        .fold((0, unit), |(sum, unit), digit| (sum + u64::from(digit - b'0') * unit / 10, unit / 10));
+    Duration::from_nanos(whole * unit + part.0)
 }
 
 /// Parses the number of `r4`.
@@ -26,7 +36,7 @@ pub(crate) fn number(text: &str) -> u64 {
 pub(crate) fn event(line: &str, session: &mut Session) -> Event {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_reply = words.len() > 1
-        && words[0].starts_with(['l', 'r', 'w'])
+        && words[0].starts_with(['d', 'l', 'r', 'w'])
         && words[0][1..].bytes().all(|b| b.is_ascii_digit());
     match words[0] {
         "wake" => Event::Wake,
@@ -34,6 +44,7 @@ pub(crate) fn event(line: &str, session: &mut Session) -> Event {
         word if is_reply => {
             let shown = number(word);
             match &word[..1] {
+                "d" => Event::RemoveDone(RemoveId::new(session.base + shown), remove_reply(&words[1..])),
                 "l" => Event::ListDone(ListId::new(session.base + shown), list_reply(&words[1..])),
                 "r" => Event::ReadDone(session.read_id(shown), read_reply(&words[1..], session)),
                 _ => Event::WriteDone(session.attempt_id(shown), write_reply(shown, &words[1..], session)),
@@ -47,19 +58,19 @@ pub(crate) fn event(line: &str, session: &mut Session) -> Event {
 }
 
 fn call(words: &[&str], session: &Session) -> Call {
-    let duration =
-        |key| option(words, key).map_or(Duration::ZERO, |text| Duration::from_millis(millis(text)));
+    let span = |key| option(words, key).map_or(Duration::ZERO, duration);
     let tenure = || Tenure {
         cell: cell(words[1]),
         epoch: Epoch::new(option(words, "epoch").map_or(1, |text| text.parse().expect("an epoch")))
             .expect("not zero"),
     };
     match words[0] {
-        "claim" => Call::Claim { cell: cell(words[1]), wait: duration("wait") },
+        "claim" => Call::Claim { cell: cell(words[1]), wait: span("wait") },
         "join" => Call::Join,
         "leave" => Call::Leave,
-        "locate" => Call::Locate { cell: cell(words[1]), max_age: duration("age") },
+        "locate" => Call::Locate { cell: cell(words[1]), max_age: span("age") },
         "peers" => Call::Peers,
+        "publish" if words.len() == 1 => Call::Publish { load: None, meta: None },
         "publish" => {
             let (key, value) = words[1].split_once('=').expect("a fact as key=value");
             Call::Publish { load: None, meta: Some(BTreeMap::from([(key.to_owned(), value.to_owned())])) }
@@ -81,12 +92,15 @@ fn read_reply(words: &[&str], session: &Session) -> ReadReply {
     match words[0] {
         "failed" => ReadReply::Failed(fault(words[1])),
         "found" => {
-            let is_attempt = words[1].strip_prefix('w').is_some_and(|n| n.parse::<u64>().is_ok());
+            // A tag alone stands for what that attempt wrote; with a body it is only a tag.
+            let has_body = words.get(2).is_some_and(|word| !word.contains('='));
+            let is_attempt =
+                !has_body && words[1].strip_prefix('w').is_some_and(|n| n.parse::<u64>().is_ok());
             let (body, tag) = if is_attempt {
                 let (body, tag) = session.written(number(words[1]));
                 (Box::from(&*body), tag)
             } else {
-                (session.long(words[2]).into_bytes().into(), words[1].to_owned())
+                (bytes(words[2], session), words[1].to_owned())
             };
             ReadReply::Found { etag: etag(&tag), body, stamps: stamps(words) }
         }
@@ -94,6 +108,23 @@ fn read_reply(words: &[&str], session: &Session) -> ReadReply {
         "throttled" => ReadReply::Throttled { after: after(words) },
         "unchanged" => ReadReply::Unchanged(stamps(words)),
         other => panic!("{other:?} is no answer to a read"),
+    }
+}
+
+/// Parses a body: the text itself, or `hex:` and its bytes if it is none or has blanks.
+fn bytes(word: &str, session: &Session) -> Box<[u8]> {
+    let Some(digits) = word.strip_prefix("hex:") else { return session.long(word).into_bytes().into() };
+    let byte = |pair: &[u8]| {
+        u8::from_str_radix(core::str::from_utf8(pair).expect("digits"), 16).expect("two digits")
+    };
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
+
+fn remove_reply(words: &[&str]) -> RemoveReply {
+    match words[0] {
+        "failed" => RemoveReply::Failed(fault(words[1])),
+        "removed" => RemoveReply::Removed,
+        other => panic!("{other:?} is no answer to a remove"),
     }
 }
 
@@ -130,8 +161,8 @@ fn list_reply(words: &[&str]) -> ListReply {
 fn entry(word: &str) -> Entry {
     let mut parts = word.split('@');
     let key = parts.next().expect("a key").to_owned();
-    let etag = parts.next().map(etag);
-    let modified = parts.next().map(|text| StoreTime::from_millis(millis(&format!("{text}s"))));
+    let etag = parts.next().filter(|tag| !tag.is_empty()).map(etag);
+    let modified = parts.next().map(stamp);
     Entry { key, etag, modified }
 }
 
@@ -144,11 +175,18 @@ fn stamps(words: &[&str]) -> Stamps {
 }
 
 fn seconds(words: &[&str], key: &str) -> Option<StoreTime> {
-    option(words, key).map(|text| StoreTime::from_millis(millis(&format!("{text}s"))))
+    option(words, key).map(stamp)
+}
+
+/// Parses a stamp in seconds since 1970.
+fn stamp(text: &str) -> StoreTime {
+    StoreTime::from_nanos(
+        u64::try_from(decimal(text, 1_000_000_000).as_nanos()).expect("before the year 2500"),
+    )
 }
 
 fn after(words: &[&str]) -> Option<Duration> {
-    option(words, "after").map(|text| Duration::from_millis(millis(text)))
+    option(words, "after").map(duration)
 }
 
 fn option<'t>(words: &[&'t str], key: &str) -> Option<&'t str> {
@@ -161,6 +199,7 @@ fn fault(word: &str) -> Fault {
         "denied" => FaultKind::Denied,
         "malformed" => FaultKind::Malformed,
         "network" => FaultKind::Network,
+        "throttled" => FaultKind::Throttled,
         "timed-out" => FaultKind::TimedOut,
         "unavailable" => FaultKind::Unavailable,
         "unfit" => FaultKind::Unfit,

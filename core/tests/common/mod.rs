@@ -11,11 +11,11 @@
 //!   wake, idle, tenure a, authority, body w3       look at the clock; show what the engine says
 //! ```
 //!
-//! `me` stands for this node's id. Times are milliseconds unless they end in `s`.
+//! `me` stands for this node's id. Times are milliseconds unless they end in `s`, and may have a fraction. What the
+//! simulator prints with `--transcript` pastes in as it is; [`run`] is how it checks that.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part of this notation")]
 
 mod input;
-mod output;
 mod session;
 
 use std::fs;
@@ -30,6 +30,25 @@ pub(crate) use session::{Scenario, Session};
 #[track_caller]
 pub(crate) fn check(scenario: Scenario, transcript: &str) {
     let place = Location::caller();
+    let actual = run(scenario, transcript);
+    if actual == transcript {
+        return;
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        return rewrite(place, transcript, &actual);
+    }
+    let same = actual.lines().zip(transcript.lines()).take_while(|(a, b)| a == b).count();
+    let shown = |text: &str| text.lines().skip(same).take(8).collect::<Vec<_>>().join("\n");
+    panic!(
+        "{place}: the transcript differs from line {} on\n\nexpected\n{}\n\ngot\n{}\n\nUPDATE=1 rewrites it",
+        same + 1,
+        shown(transcript),
+        shown(&actual)
+    );
+}
+
+/// Feeds the inputs of a transcript and returns it with the outputs that they cause.
+pub(crate) fn run(scenario: Scenario, transcript: &str) -> String {
     let mut session = scenario.start();
     let mut actual = String::new();
     for line in transcript.lines() {
@@ -48,21 +67,7 @@ pub(crate) fn check(scenario: Scenario, transcript: &str) {
         }
     }
     // The last line of a raw string holds only the indentation of its end, without a line break.
-    let actual = actual.strip_suffix('\n').filter(|_| !transcript.ends_with('\n')).unwrap_or(&actual);
-    if actual == transcript {
-        return;
-    }
-    if std::env::var_os("UPDATE").is_some() {
-        return rewrite(place, transcript, actual);
-    }
-    let same = actual.lines().zip(transcript.lines()).take_while(|(a, b)| a == b).count();
-    let shown = |text: &str| text.lines().skip(same).take(8).collect::<Vec<_>>().join("\n");
-    panic!(
-        "{place}: the transcript differs from line {} on\n\nexpected\n{}\n\ngot\n{}\n\nUPDATE=1 rewrites it",
-        same + 1,
-        shown(transcript),
-        shown(actual)
-    );
+    actual.strip_suffix('\n').filter(|_| !transcript.ends_with('\n')).unwrap_or(&actual).to_owned()
 }
 
 /// Replaces one transcript in its source file: the first such text behind its call.

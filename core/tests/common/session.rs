@@ -6,14 +6,16 @@ use std::sync::Arc;
 use core::time::Duration;
 use tenure_core::{
     AttemptId, CellId, Command, Config, ETag, Engine, Event, Instant, Key, NodeId, Now, ReadId, ReadReply,
-    SessionId, Stamps, StoreClock, StoreTime, Ticket, WallTime,
+    SessionId, Stamps, StoreClock, StoreTime, Ticket, WallTime, notation,
 };
 
-use super::{input, output};
+use super::input;
 
 /// Where a transcript starts.
 pub(crate) struct Scenario {
     config: Config,
+    session: u64,
+    seed: u64,
     is_joined: bool,
     held: Vec<(&'static str, u64)>,
 }
@@ -21,7 +23,13 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// A node that has not joined.
     pub(crate) fn fresh() -> Self {
-        Self { config: Config::new("me"), is_joined: false, held: Vec::new() }
+        Self::of(Config::new("me"), 1, 7)
+    }
+
+    /// A node that has not joined, in the shoes of one in the simulator: its configuration, the number of its session
+    /// and the seed of its delays.
+    pub(crate) fn of(config: Config, session: u64, seed: u64) -> Self {
+        Self { config, session, seed, is_joined: false, held: Vec::new() }
     }
 
     /// A node that has joined at t=0 with a ttl of 10 s: authority ends at t=9000.
@@ -57,11 +65,12 @@ impl Scenario {
     }
 
     pub(crate) fn start(self) -> Session {
-        let engine = Engine::new(self.config, SessionId::new(1), 7).expect("a legal configuration");
+        let engine =
+            Engine::new(self.config, SessionId::new(self.session), self.seed).expect("a legal configuration");
         let mut session = Session {
             me: engine.node().clone(),
             engine,
-            now: 0,
+            now: Duration::ZERO,
             base: 0,
             tickets: SETUP_TICKETS,
             last: 0,
@@ -85,8 +94,8 @@ const SETUP_TICKETS: u64 = 1_000_000;
 pub(crate) struct Session {
     pub(crate) engine: Engine,
     pub(crate) me: NodeId,
-    /// Milliseconds on the monotonic clock.
-    now: u64,
+    /// What the monotonic clock reads.
+    now: Duration,
     /// The last request number before the transcript began.
     pub(crate) base: u64,
     tickets: u64,
@@ -101,7 +110,7 @@ impl Session {
         let line = match line.strip_prefix("t=") {
             Some(rest) => {
                 let (at, rest) = rest.split_once(' ').expect("t=TIME is followed by an input");
-                self.now = input::millis(at);
+                self.now = input::duration(at);
                 rest.trim()
             }
             None => line,
@@ -110,7 +119,7 @@ impl Session {
             return vec![shown];
         }
         let event = input::event(line, self);
-        self.handle(event).iter().map(|command| output::command(command, self)).collect()
+        self.lines(event)
     }
 
     /// Answers a read with any bytes at all, stamped as stored 61 s before the answer.
@@ -122,7 +131,13 @@ impl Session {
         let etag = ETag::new(b"e9").expect("not empty");
         let reply = ReadReply::Found { etag, body: body.into(), stamps };
         let event = Event::ReadDone(self.read_id(input::number(read)), reply);
-        self.handle(event).iter().map(|command| output::command(command, self)).collect()
+        self.lines(event)
+    }
+
+    fn lines(&mut self, event: Event) -> Vec<String> {
+        let commands = self.handle(event);
+        let lines = commands.into_iter().filter_map(|command| notation::command(command, self.base));
+        lines.map(|line| self.short(&line)).collect()
     }
 
     pub(crate) fn handle(&mut self, event: Event) -> Vec<Command> {
@@ -146,8 +161,8 @@ impl Session {
 
     pub(crate) fn now(&self) -> Now {
         Now {
-            mono: Instant::from_millis(self.now),
-            wall: WallTime::from_millis(1_700_000_000_000 + self.now),
+            mono: Instant::default().after(self.now),
+            wall: WallTime::from_millis(1_700_000_000_000).after(self.now),
         }
     }
 

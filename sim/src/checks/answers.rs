@@ -8,7 +8,7 @@ use crate::node::Session;
 use crate::view::{Step, View};
 
 /// Compares what an engine tells its application with what it would answer if asked again at once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Answers {
     /// For each session, the tenures it was granted and not told to have ended.
     held: Vec<Vec<Tenure>>,

@@ -11,7 +11,7 @@ use crate::view::{Step, View};
 /// A tenure that two sessions have at once began for one of them in some step of that session, and time alone
 /// only ends tenures: it is enough to look at the cells of the session that has just made a step. A process
 /// that stands still is asked too, because a part of it may go on; one that has died is not.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Belief;
 
 impl Check for Belief {

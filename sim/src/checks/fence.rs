@@ -8,7 +8,7 @@ use crate::kinds::Kinds;
 use crate::view::{Step, View};
 
 /// Looks up, for each answer that says "yours", what the store held while the question was open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Fence;
 
 impl Check for Fence {

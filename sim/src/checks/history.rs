@@ -10,7 +10,7 @@ use crate::view::{Step, View};
 ///
 /// An operation lasts from its `verify` to its acknowledgement. Of two that overlap either may come first; of
 /// two that do not, the later must not carry the lower epoch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct History {
     /// For each cell, the highest epoch acknowledged so far.
     highest: Vec<Option<Epoch>>,

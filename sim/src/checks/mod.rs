@@ -72,6 +72,52 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
+/// The checks that every world within the bounds of all guarantees must pass, as one value: it can be copied
+/// and hashed, so that what the checks remember is part of a small world's state. (No small world watches cells.)
+#[derive(Clone, Debug, Hash)]
+pub struct Standard {
+    is_strict: bool,
+    answers: Answers,
+    belief: Belief,
+    fence: Fence,
+    history: History,
+    record: Record,
+    sessions: Sessions,
+    writes: Writes,
+}
+
+impl Standard {
+    /// Demands G1, G2 and G3 of a world; if `is_strict`, all else that is true of every world too.
+    pub fn demanding(is_strict: bool) -> Self {
+        Self {
+            is_strict,
+            answers: Answers::default(),
+            belief: Belief,
+            fence: Fence,
+            history: History::default(),
+            record: Record,
+            sessions: Sessions::default(),
+            writes: Writes::default(),
+        }
+    }
+}
+
+impl Check for Standard {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let Self { is_strict, answers, belief, fence, history, record, sessions, writes } = self;
+        record.observe(view)?;
+        fence.observe(view)?;
+        belief.observe(view)?;
+        if !*is_strict {
+            return Ok(());
+        }
+        writes.observe(view)?;
+        sessions.observe(view)?;
+        answers.observe(view)?;
+        history.observe(view)
+    }
+}
+
 /// Returns the checks that a world of this scenario must pass: those of every promise it is held to. That of
 /// liveness is part of the world's own end.
 pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {

@@ -10,7 +10,7 @@ use crate::view::{Step, View};
 ///
 /// Each step up is by exactly one, a claim is the claimant's own, an offer comes from the holder, and nobody
 /// releases what another holds. Together that leaves one claim to each epoch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Record;
 
 impl Check for Record {

@@ -11,12 +11,12 @@ use crate::node::Session;
 use crate::view::{Step, View};
 
 /// Follows each session from its start to its end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Sessions {
     memories: Vec<Memory>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Memory {
     /// Why it ended, once it said so.
     fenced: Option<FenceCause>,
@@ -30,7 +30,7 @@ struct Memory {
     was_contradicted: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Grant {
     tenure: Tenure,
     /// The record that the claim made.

@@ -11,7 +11,7 @@ use crate::trace::Request;
 use crate::view::{Step, View};
 
 /// Looks at each request before it leaves.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Writes {
     /// What each session created its lease with.
     created: Vec<Option<Arc<[u8]>>>,

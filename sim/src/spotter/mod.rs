@@ -35,6 +35,10 @@ struct Attempt {
 }
 
 impl Spotter {
+    pub(crate) const fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
     pub(crate) fn into_seen(self) -> Seen {
         self.seen
     }

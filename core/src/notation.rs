@@ -1,30 +1,43 @@
-//! Commands into output lines.
+//! What an engine wants and says, one line each: the notation of transcript tests and of the simulator's.
+//!
+//! Tags and node ids stand as they are; whoever shows the lines replaces them by something short.
 
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
 use core::fmt::Display;
-use tenure_core::{
-    Command, Guard, LeaseRecord, Location, Notice, Outcome, Owner, OwnerRecord, Peer, Tenure, WriteOp,
-};
 
-use super::session::Session;
+use crate::event::{Command, Location, Notice, Outcome, Owner, Peer, Tenure};
+use crate::record::{LeaseRecord, OwnerRecord};
+use crate::store::{FaultKind, Guard, Op, WriteOp};
 
-pub(crate) fn command(command: &Command, session: &Session) -> String {
-    let id = |number: u64| number - session.base;
-    let line = match command {
-        Command::Done(ticket, outcome) => format!("done {ticket} {}", outcome_line(outcome)),
-        Command::Idle { .. } => unreachable!("the session keeps it"),
-        Command::List(op) => {
+/// Writes a command as a line; `Idle` has none. Requests are numbered from `base` on.
+pub fn command(command: Command, base: u64) -> Option<String> {
+    Some(match command {
+        Command::Done(ticket, outcome) => format!("done {ticket} {}", self::outcome(&outcome)),
+        Command::Idle { .. } => return None,
+        Command::List(op) => request(&Op::List(op), base),
+        Command::Notify(notice) => format!("notify {}", self::notice(&notice)),
+        Command::Read(op) => request(&Op::Read(op), base),
+        Command::Remove(op) => request(&Op::Remove(op), base),
+        Command::Write(op) => request(&Op::Write(op), base),
+    })
+}
+
+/// Writes a request as a line.
+pub fn request(op: &Op, base: u64) -> String {
+    match op {
+        Op::List(op) => {
             let after = op.after.as_ref().map_or(String::new(), |after| format!(" after={after}"));
-            format!("list l{} {}{after}", id(op.id.get()), op.prefix)
+            format!("list l{} {}{after}", op.id.get() - base, op.prefix)
         }
-        Command::Notify(notice) => format!("notify {}", notice_line(notice)),
-        Command::Read(op) => {
+        Op::Read(op) => {
             let unless = op.unless.as_ref().map_or(String::new(), |etag| format!(" unless={etag}"));
-            format!("read r{} {}{unless}", id(op.id.get()), op.key)
+            format!("read r{} {}{unless}", op.id.get() - base, op.key)
         }
-        Command::Remove(op) => format!("remove d{} {}", id(op.id.get()), key(op.key.as_str())),
-        Command::Write(op) => write(op, id(op.id.get())),
-    };
-    session.short(&line)
+        Op::Remove(op) => format!("remove d{} {}", op.id.get() - base, key(op.key.as_str())),
+        Op::Write(op) => write(op, op.id.get() - base),
+    }
 }
 
 fn write(op: &WriteOp, id: u64) -> String {
@@ -44,7 +57,10 @@ fn write(op: &WriteOp, id: u64) -> String {
 }
 
 fn owner(body: &[u8]) -> String {
-    let record = OwnerRecord::parse(body).expect("the engine writes owner records");
+    let record = match OwnerRecord::parse(body) {
+        Ok(record) => record,
+        Err(error) => return format!(" {error}"),
+    };
     let epoch = record.epoch;
     match record.node {
         None => format!(" released epoch={epoch}"),
@@ -53,7 +69,10 @@ fn owner(body: &[u8]) -> String {
 }
 
 fn lease(body: &[u8]) -> String {
-    let record = LeaseRecord::parse(body).expect("the engine writes leases");
+    let record = match LeaseRecord::parse(body) {
+        Ok(record) => record,
+        Err(error) => return format!(" {error}"),
+    };
     let meta: String = record.meta.iter().map(|(key, value)| format!(" {key}={value}")).collect();
     match &record.fenced_by {
         Some(by) if record.is_tombstone() => format!(" tombstone by={by}{meta}"),
@@ -67,14 +86,14 @@ fn key(text: &str) -> &str {
     if text.starts_with("probe/") { "probe/*" } else { text }
 }
 
-fn notice_line(notice: &Notice) -> String {
+/// Writes a notice as a line.
+pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::Authority { until } => format!("authority until={until}"),
         Notice::CellEnded(tenure) => format!("ended {}", tenure_line(tenure)),
         Notice::CellLost { tenure, reason } => format!("lost {} {reason}", tenure_line(tenure)),
         Notice::Fenced(cause) => format!("fenced {cause}"),
         Notice::OwnerChanged { cell, owner } => format!("changed {cell} {}", owner_line(owner)),
-        other => panic!("{other:?} has no notation yet"),
     }
 }
 
@@ -92,7 +111,8 @@ fn tenure_line(tenure: &Tenure) -> String {
     format!("{} epoch={}", tenure.cell, tenure.epoch)
 }
 
-fn outcome_line(outcome: &Outcome) -> String {
+/// Writes the answer to a call as a line.
+pub fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Claimed(Ok(tenure)) => format!("claimed epoch={}", tenure.epoch),
         Outcome::Claimed(Err(error)) => failure(error.kind(), error),
@@ -131,4 +151,18 @@ fn peer(peer: &Peer) -> String {
 
 fn failure(kind: &str, error: &dyn Display) -> String {
     format!("error {kind}: {error}")
+}
+
+/// Names a kind of fault.
+pub const fn fault(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Config => "config",
+        FaultKind::Denied => "denied",
+        FaultKind::Malformed => "malformed",
+        FaultKind::Network => "network",
+        FaultKind::Throttled => "throttled",
+        FaultKind::TimedOut => "timed-out",
+        FaultKind::Unavailable => "unavailable",
+        FaultKind::Unfit => "unfit",
+    }
 }

@@ -1,0 +1,97 @@
+//! Many worlds: how many hold, how fast they run, and what they met.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tenure_sim::{Report, Witness};
+
+use super::args::Args;
+use super::stopwatch::Stopwatch;
+use super::{Ended, Verdict, show};
+
+/// Runs many worlds, until one violates a check or somebody presses Ctrl-C.
+pub(crate) fn main(args: &Args) -> Ended {
+    let (plan, start, threads) = (args.world.plan(), args.range.start, args.range.threads());
+    let count = args.seeds.unwrap_or(10_000);
+    println!("seeds {start:#x} to {:#x} on {threads} threads", start.wrapping_add(count - 1));
+    let is_interrupted = on_interrupt()?;
+    let bar = bar(count);
+    let watch = Stopwatch::start();
+    let mut report = Report::default();
+    while report.worlds < count && !is_interrupted.load(Ordering::Relaxed) {
+        let done = report.worlds;
+        let slice = SLICE.min(count - done);
+        match plan.run_all(start.wrapping_add(done), slice, threads, &|now| bar.set_position(done + now)) {
+            Ok(more) => report.add(&more),
+            Err(found) => {
+                bar.finish_and_clear();
+                println!("violated after {} worlds", found.seed.wrapping_sub(start) + 1);
+                show::found(&plan, &found);
+                return Ok(Verdict::Violated);
+            }
+        }
+        bar.set_message(met(&report));
+    }
+    bar.finish_and_clear();
+    summary(&report, watch.seconds());
+    if report.worlds < count {
+        println!("interrupted after {} of {count} worlds", report.worlds);
+        return Ok(Verdict::Interrupted);
+    }
+    println!("every check holds in every world");
+    Ok(Verdict::Holds)
+}
+
+fn summary(report: &Report, seconds: f64) {
+    println!("{}", report.seen);
+    println!(
+        "{} worlds and {} engine steps in {seconds:.1} s: {:.0} worlds/s, {:.2} M steps/s; digest {:016x}",
+        report.worlds,
+        report.steps,
+        report.worlds as f64 / seconds,
+        report.steps as f64 / seconds / 1e6,
+        report.digest
+    );
+    let missing: Vec<&str> = report.seen.missing().map(Witness::as_str).collect();
+    if !missing.is_empty() {
+        println!("never met: {}", missing.join(", "));
+    }
+}
+
+/// Says how many of the hard situations were met, and names some that were not.
+fn met(report: &Report) -> String {
+    let missing: Vec<&str> = report.seen.missing().map(Witness::as_str).collect();
+    let all = Witness::ALL.len();
+    match missing.as_slice() {
+        [] => format!("all {all} situations met"),
+        [one, two, three, _, ..] => {
+            format!("{} of {all} situations met, not {one}, {two}, {three}, ...", all - missing.len())
+        }
+        few => format!("{} of {all} situations met, not {}", all - few.len(), few.join(", ")),
+    }
+}
+
+/// Shows how far it is on standard error; nothing unless that is a terminal.
+fn bar(count: u64) -> ProgressBar {
+    let style = "{bar:24} {human_pos} of {human_len} worlds, {per_sec}, {eta} to go; {msg}";
+    let style = ProgressStyle::with_template(style).expect("a template that indicatif understands");
+    ProgressBar::new(count).with_style(style)
+}
+
+/// Returns what becomes true when somebody presses Ctrl-C.
+fn on_interrupt() -> Result<Arc<AtomicBool>, String> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    // The second time is meant: whoever presses it again does not want to wait for the summary.
+    let handler = move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|error| format!("Ctrl-C cannot be handled: {error}"))?;
+    Ok(flag)
+}
+
+/// How many worlds run between two looks at the keyboard: a second's worth, so that threads seldom wait.
+const SLICE: u64 = 8192;

@@ -1,0 +1,60 @@
+//! The pictures of the documentation, found, shrunk and drawn anew: always the same ones.
+
+use std::fs;
+
+use tenure_sim::{Family, Plan, Witness};
+
+use super::args::Pictures;
+use super::{Ended, Verdict, find, one};
+
+/// One picture.
+struct Drawn {
+    file: &'static str,
+    title: &'static str,
+    /// The seed of a world that shows it well. Once worlds are drawn otherwise it is the next one that meets it.
+    seed: u64,
+    /// What its world meets, one after the other.
+    wanted: &'static [Witness],
+}
+
+const DRAWN: &[Drawn] = &[
+    Drawn {
+        file: "takeover.svg",
+        title: "A takeover: a node dies, its lease runs out, another node fences it and takes its cell",
+        seed: 0x4,
+        wanted: &[Witness::Crash, Witness::Takeover, Witness::Grant],
+    },
+    Drawn {
+        file: "late-landing.svg",
+        title: "A late landing: a write arrives after its sender gave up on it, and a read settles it",
+        seed: 0x15,
+        wanted: &[Witness::Grant, Witness::LateLanding, Witness::SettledOurs, Witness::Grant],
+    },
+    Drawn {
+        file: "fence.svg",
+        title: "A fence: a node stands still for too long; its lease is fenced before its cell is taken",
+        seed: 0x81,
+        wanted: &[Witness::LongPause, Witness::Takeover, Witness::FencedByExpiry],
+    },
+];
+
+/// Draws all of them into a folder.
+pub(crate) fn main(args: &Pictures) -> Ended {
+    fs::create_dir_all(&args.folder).map_err(|error| format!("{}: {error}", args.folder.display()))?;
+    let plan = Plan { family: Some(Family::Common), defect: None };
+    for Drawn { file, title, seed, wanted } in DRAWN {
+        let Some((seed, shrunk)) = find::smallest(&plan, *seed..SEEDS, 1, wanted, RUNS) else {
+            println!("{file}: no world meets it");
+            return Ok(Verdict::Violated);
+        };
+        let path = args.folder.join(file);
+        one::write(&path, &find::picture(&plan, &shrunk, title))?;
+        println!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
+    }
+    Ok(Verdict::Holds)
+}
+
+/// Where to stop looking.
+const SEEDS: u64 = 100_000;
+/// How many worlds may be run to make one smaller.
+const RUNS: u32 = 3000;

@@ -1,0 +1,49 @@
+//! A failure for people: what was violated, what led to it, and how to look closer.
+
+use tenure_sim::{Found, Plan, Shrunk, Tape, Trace};
+
+/// Shows the failure of a seed with its last steps and the commands that lead on.
+pub(crate) fn found(plan: &Plan, found: &Found) {
+    // Nothing was traced in the run that failed; the same seed fails in the same way.
+    match plan.run(found.seed, Trace::last(20)) {
+        Err(failure) => println!("seed {:#x}\n{failure}", found.seed),
+        Ok(_) => println!("seed {:#x}\n{}\nbut it held when run again", found.seed, found.failure),
+    }
+    commands(&seed(plan, found.seed), true);
+}
+
+/// Shows the commands that replay a world.
+pub(crate) fn commands(world: &str, shrinks: bool) {
+    println!("trace:  cargo sim {world} --trace");
+    if shrinks {
+        println!("shrink: cargo sim {world} --shrink");
+    }
+    println!("draw:   cargo sim {world}{} --picture failure.svg", if shrinks { " --shrink" } else { "" });
+    println!("test:   cargo sim {world}{} --transcript", if shrinks { " --shrink" } else { "" });
+}
+
+/// Says how small a world became.
+pub(crate) fn sizes(shrunk: &Shrunk) -> String {
+    let (before, after) = (shrunk.before, shrunk.after);
+    let end = if shrunk.is_minimal { "none can be spared" } else { "more runs may find a smaller one" };
+    format!(
+        "from {} choices ({} not zero) and {} steps to {} ({}) and {}, in {} runs; {end}",
+        before.choices, before.loud, before.steps, after.choices, after.loud, after.steps, shrunk.runs
+    )
+}
+
+/// Returns the words that name a seed on a command line.
+pub(crate) fn seed(plan: &Plan, seed: u64) -> String {
+    format!("--seed {seed:#x}{}", options(plan))
+}
+
+/// Returns the words that name a tape on a command line.
+pub(crate) fn tape(plan: &Plan, tape: &[u32]) -> String {
+    format!("--tape {}{}", Tape::to_text(tape), options(plan))
+}
+
+fn options(plan: &Plan) -> String {
+    let family = plan.family.map_or_else(String::new, |family| format!(" --family {}", family.as_str()));
+    let defect = plan.defect.map_or_else(String::new, |defect| format!(" --defect {defect:?}"));
+    family + &defect
+}

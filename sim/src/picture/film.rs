@@ -1,0 +1,297 @@
+//! Watches a world and keeps what can be drawn of it.
+
+use core::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tenure_core::{
+    Event, Fault, FaultKind, ListReply, Notice, Op, ReadReply, RemoveReply, Reply, WriteReply,
+};
+
+use super::label;
+use crate::checks::{Check, Violation};
+use crate::clock::Moment;
+use crate::view::{Step, View};
+
+/// A film of a world. A clone is of the same world.
+#[derive(Clone, Debug, Default)]
+pub struct Film(pub(super) Rc<RefCell<Scene>>);
+
+/// Everything that can be drawn.
+#[derive(Debug, Default)]
+pub(super) struct Scene {
+    pub(super) machines: usize,
+    pub(super) sessions: Vec<Life>,
+    pub(super) messages: Vec<Message>,
+    pub(super) marks: Vec<Mark>,
+    /// What the store held from when on.
+    pub(super) versions: Vec<(Moment, String)>,
+    pub(super) end: Moment,
+    /// Where the request of a session and a number stands in `messages`.
+    places: BTreeMap<(usize, u64), usize>,
+}
+
+/// One session, from its start to its end.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) machine: usize,
+    pub(super) start: Moment,
+    pub(super) end: Option<Moment>,
+    /// From when to when the lease gave it authority.
+    pub(super) authority: Option<(Moment, Moment)>,
+    pub(super) tenures: Vec<Held>,
+    /// When it stood still, and until when.
+    pub(super) pauses: Vec<(Moment, Option<Moment>)>,
+}
+
+/// A cell that a session held.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) cell: usize,
+    pub(super) label: String,
+    pub(super) from: Moment,
+    pub(super) to: Option<Moment>,
+}
+
+/// One request and what became of it.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) session: usize,
+    pub(super) label: String,
+    /// Whether it only keeps things as they are.
+    pub(super) is_quiet: bool,
+    pub(super) sent: Moment,
+    /// When it reached the store, what that answered, and whether its sender had given up by then.
+    pub(super) served: Vec<(Moment, String, bool)>,
+    /// When an answer of the store reached the sender.
+    pub(super) answered: Option<Moment>,
+    /// When the sender gave up.
+    pub(super) given_up: Option<Moment>,
+}
+
+/// Something that happened in a lane.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) at: Moment,
+    /// The session; nothing for the store.
+    pub(super) session: Option<usize>,
+    pub(super) kind: Kind,
+    pub(super) label: String,
+}
+
+/// What a mark looks like.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Answer,
+    Crash,
+    End,
+    Meddling,
+    Start,
+}
+
+impl Check for Film {
+    fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        self.0.borrow_mut().see(view);
+        Ok(())
+    }
+}
+
+impl Scene {
+    fn see(&mut self, view: &View<'_>) {
+        self.machines = view.machines.len();
+        self.end = view.at;
+        let at = view.at;
+        match (view.step, view.actor) {
+            (Step::Jumped(machine, by), _) => {
+                let session = self.sessions.iter().rposition(|life| life.machine == *machine);
+                let way = if *by < 0 { "back" } else { "on" };
+                let label = format!("its wall clock jumps {way} by {} ms", by.unsigned_abs() / 1_000_000);
+                self.mark(at, session, Kind::Meddling, label);
+            }
+            (Step::Removed(key), _) => {
+                self.mark(at, None, Kind::Meddling, format!("{} removed", label::key(key)))
+            }
+            (Step::Restored(key), _) => {
+                self.mark(at, None, Kind::Meddling, format!("old {} restored", label::key(key)));
+            }
+            (_, Some(actor)) => self.see_session(view, actor),
+            (_, None) => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here are drawn")]
+    fn see_session(&mut self, view: &View<'_>, actor: usize) {
+        let at = view.at;
+        match view.step {
+            Step::Cloned(of) => self.cloned(view, *of, actor),
+            Step::Started => {
+                let machine = view.sessions[actor].machine();
+                self.sessions.push(Life {
+                    machine,
+                    start: at,
+                    end: None,
+                    authority: None,
+                    tenures: Vec::new(),
+                    pauses: Vec::new(),
+                });
+                self.mark(at, Some(actor), Kind::Start, format!("{} starts", label::session(view, actor)));
+            }
+            Step::Crashed => {
+                let is_over = view.sessions[actor].engine().fenced().is_some();
+                self.over(actor, at);
+                self.sessions[actor].end = Some(at);
+                let (kind, what) = if is_over { (Kind::End, "stops") } else { (Kind::Crash, "crashes") };
+                self.mark(at, Some(actor), kind, what.to_owned());
+            }
+            Step::Paused(_) => self.sessions[actor].pauses.push((at, None)),
+            Step::Resumed => self.resumed(actor, at),
+            Step::Sent(op) => self.sent(view, actor, op),
+            Step::Served { op, reply, is_late, .. } => self.served(view, actor, op, reply, *is_late),
+            Step::Told(event) => self.told(actor, event, at),
+            Step::Noticed(notice) => self.noticed(view, actor, notice),
+            Step::Done { outcome, .. } => {
+                if let Some(label) = label::outcome(outcome) {
+                    self.mark(at, Some(actor), Kind::Answer, label);
+                }
+            }
+            Step::Handled { .. } => self.handled(view, actor),
+            _ => {}
+        }
+    }
+
+    /// Begins the lane of a clone, which has what the original has.
+    fn cloned(&mut self, view: &View<'_>, of: usize, actor: usize) {
+        let authority = self.sessions[of].authority.map(|(_, until)| (view.at, until));
+        self.sessions.push(Life {
+            machine: view.sessions[actor].machine(),
+            start: view.at,
+            end: None,
+            authority,
+            tenures: Vec::new(),
+            pauses: Vec::new(),
+        });
+        self.mark(view.at, Some(actor), Kind::Start, format!("clone of {}", label::session(view, of)));
+    }
+
+    fn mark(&mut self, at: Moment, session: Option<usize>, kind: Kind, label: String) {
+        self.marks.push(Mark { at, session, kind, label });
+    }
+
+    fn sent(&mut self, view: &View<'_>, session: usize, op: &Op) {
+        let Some((label, is_quiet)) = label::request(view, session, op) else { return };
+        self.places.insert((session, label::number(op)), self.messages.len());
+        self.messages.push(Message {
+            session,
+            label,
+            is_quiet,
+            sent: view.at,
+            served: Vec::new(),
+            answered: None,
+            given_up: None,
+        });
+    }
+
+    fn served(&mut self, view: &View<'_>, session: usize, op: &Op, reply: &Reply, is_late: bool) {
+        let Some(&place) = self.places.get(&(session, label::number(op))) else { return };
+        let label = label::reply(view, op, reply);
+        self.messages[place].served.push((view.at, label, is_late));
+        if let (Op::Write(op), Reply::Write(WriteReply::Applied { .. })) = (op, reply)
+            && let Some(label) = label::version(view, op)
+        {
+            // Two writes that are applied at once share a box.
+            match self.versions.last_mut().filter(|(at, _)| *at == view.at) {
+                Some((_, labels)) => *labels = format!("{labels} \u{b7} {label}"),
+                None => self.versions.push((view.at, label)),
+            }
+        }
+    }
+
+    fn told(&mut self, session: usize, event: &Event, at: Moment) {
+        let (id, timed_out) = match event {
+            Event::ListDone(id, reply) => {
+                (id.get(), matches!(reply, ListReply::Failed(fault) if is_timeout(fault)))
+            }
+            Event::ReadDone(id, reply) => {
+                (id.get(), matches!(reply, ReadReply::Failed(fault) if is_timeout(fault)))
+            }
+            Event::RemoveDone(id, reply) => {
+                (id.get(), matches!(reply, RemoveReply::Failed(fault) if is_timeout(fault)))
+            }
+            Event::WriteDone(id, reply) => {
+                (id.get(), matches!(reply, WriteReply::Unknown(fault) if is_timeout(fault)))
+            }
+            Event::Call(..) | Event::Cancel(_) | Event::Wake => return,
+        };
+        let Some(&place) = self.places.get(&(session, id)) else { return };
+        let message = &mut self.messages[place];
+        let slot = if timed_out { &mut message.given_up } else { &mut message.answered };
+        slot.get_or_insert(at);
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "notices may be added; these are drawn")]
+    fn noticed(&mut self, view: &View<'_>, actor: usize, notice: &Notice) {
+        let at = view.at;
+        match notice {
+            Notice::Authority { until } => {
+                let until = view.machines[view.sessions[actor].machine()].clock.when(*until);
+                let from = self.sessions[actor].authority.map_or(at, |(from, _)| from);
+                self.sessions[actor].authority = Some((from, until));
+            }
+            Notice::Fenced(cause) => {
+                self.over(actor, at);
+                self.mark(at, Some(actor), Kind::End, format!("its session ends: {cause}"));
+            }
+            Notice::CellLost { tenure, reason } => {
+                self.mark(at, Some(actor), Kind::End, format!("loses {}: {reason}", tenure.cell));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends what a session has at a moment, or when its authority ended before.
+    fn over(&mut self, actor: usize, at: Moment) {
+        let life = &mut self.sessions[actor];
+        if let Some((_, until)) = &mut life.authority {
+            *until = at.min(*until);
+        }
+        let end = life.authority.map_or(at, |(_, until)| at.min(until));
+        life.tenures
+            .iter_mut()
+            .filter(|held| held.to.is_none())
+            .for_each(|held| held.to = Some(end.max(held.from)));
+        life.pauses.iter_mut().for_each(|pause| {
+            pause.1.get_or_insert(at);
+        });
+    }
+
+    fn resumed(&mut self, actor: usize, at: Moment) {
+        if let Some(pause) = self.sessions[actor].pauses.last_mut() {
+            pause.1 = Some(at);
+        }
+    }
+
+    fn handled(&mut self, view: &View<'_>, actor: usize) {
+        let (session, now, at) = (&view.sessions[actor], view.now(&view.sessions[actor]), view.at);
+        let life = &mut self.sessions[actor];
+        for (cell, name) in view.cells.iter().enumerate() {
+            let tenure = session.engine().tenure(name, now);
+            let label = tenure.map(|tenure| format!("{} e{}", tenure.cell, tenure.epoch));
+            let open = life.tenures.iter_mut().rfind(|held| held.cell == cell && held.to.is_none());
+            let is_same = open.as_ref().map(|held| &held.label) == label.as_ref();
+            if is_same {
+                continue;
+            }
+            if let Some(held) = open {
+                let end = life.authority.map_or(at, |(_, until)| at.min(until));
+                held.to = Some(end.max(held.from));
+            }
+            if let Some(label) = label {
+                life.tenures.push(Held { cell, label, from: at, to: None });
+            }
+        }
+    }
+}
+
+fn is_timeout(fault: &Fault) -> bool {
+    fault.kind == FaultKind::TimedOut
+}

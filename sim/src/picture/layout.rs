@@ -1,0 +1,153 @@
+//! Where things stand: time to heights, lanes to columns.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use super::Span;
+use super::film::Scene;
+use crate::clock::Moment;
+
+/// The height at which each moment stands: far enough apart to be told apart, long silences cut short.
+#[derive(Debug)]
+pub(super) struct Rows {
+    rows: Vec<(Moment, f64)>,
+}
+
+impl Rows {
+    pub(super) fn new(scene: &Scene, span: Span) -> Self {
+        let mut rows: Vec<(Moment, f64)> = Vec::new();
+        let all: Vec<Moment> = moments(scene).into_iter().filter(|at| span.holds(*at)).collect();
+        let skipped = span.moments.map_or(0, |most| all.len().saturating_sub(most));
+        for at in all.into_iter().skip(skipped) {
+            let y = match rows.last() {
+                None => TOP,
+                Some(&(before, y)) => y + gap(at.since(before)),
+            };
+            rows.push((at, y));
+        }
+        if rows.is_empty() {
+            rows.push((span.from.unwrap_or_default(), TOP));
+        }
+        Self { rows }
+    }
+
+    /// Returns the height of a moment; what lies outside stands at the edge.
+    pub(super) fn y(&self, at: Moment) -> f64 {
+        let next = self.rows.partition_point(|(row, _)| *row < at);
+        match (next.checked_sub(1).map(|before| self.rows[before]), self.rows.get(next)) {
+            (_, Some(&(row, y))) if row == at => y,
+            (Some((before, above)), Some(&(after, below))) => {
+                let part = at.since(before).as_secs_f64() / after.since(before).as_secs_f64();
+                above + (below - above) * part
+            }
+            (None, Some(&(_, y))) => y,
+            (Some((_, y)), None) => y + TAIL,
+            (None, None) => TOP,
+        }
+    }
+
+    pub(super) fn is_within(&self, at: Moment) -> bool {
+        self.rows.first().is_some_and(|(first, _)| *first <= at)
+            && self.rows.last().is_some_and(|(last, _)| at <= *last)
+    }
+
+    /// Tells whether any of a stretch of time is drawn.
+    pub(super) fn meets(&self, from: Moment, to: Moment) -> bool {
+        self.rows.first().is_some_and(|(first, _)| *first <= to)
+            && self.rows.last().is_some_and(|(last, _)| from <= *last)
+    }
+
+    pub(super) fn bottom(&self) -> f64 {
+        self.rows.last().map_or(TOP, |(_, y)| *y) + TAIL
+    }
+
+    /// Returns the moments that have room for a number beside them.
+    pub(super) fn ticks(&self) -> impl Iterator<Item = (Moment, f64)> {
+        let mut last = f64::MIN;
+        self.rows.iter().copied().filter(move |(_, y)| {
+            let has_room = y - last >= 24.0;
+            if has_room {
+                last = *y;
+            }
+            has_room
+        })
+    }
+}
+
+/// Returns every moment at which something that is drawn begins or ends.
+fn moments(scene: &Scene) -> BTreeSet<Moment> {
+    let mut moments = BTreeSet::new();
+    for life in &scene.sessions {
+        moments.insert(life.start);
+        moments.extend(life.end);
+        moments.extend(life.authority.map(|(from, _)| from));
+        moments.extend(life.authority.map(|(_, until)| until).filter(|until| *until <= scene.end));
+        moments.extend(life.tenures.iter().flat_map(|held| [Some(held.from), held.to]).flatten());
+        moments.extend(life.pauses.iter().flat_map(|(from, to)| [Some(*from), *to]).flatten());
+    }
+    for message in &scene.messages {
+        moments.insert(message.sent);
+        moments.extend(message.served.iter().map(|(at, _, _)| *at));
+        moments.extend(message.answered);
+        moments.extend(message.given_up);
+    }
+    moments.extend(scene.marks.iter().map(|mark| mark.at));
+    moments.insert(scene.end);
+    moments
+}
+
+fn gap(silence: Duration) -> f64 {
+    (17.0 + 5.0 * (1.0 + silence.as_secs_f64() * 20.0).log2()).min(56.0)
+}
+
+/// Where each lane stands.
+#[derive(Debug)]
+pub(super) struct Columns {
+    machines: usize,
+}
+
+impl Columns {
+    pub(super) const fn new(machines: usize) -> Self {
+        Self { machines }
+    }
+
+    const fn left(&self) -> usize {
+        self.machines.div_ceil(2)
+    }
+
+    /// Returns where the lane of a machine stands.
+    pub(super) fn machine(&self, machine: usize) -> f64 {
+        match machine.checked_sub(self.left()) {
+            None => GUTTER + SPACING * machine as f64,
+            Some(place) => self.store() + REACH + SPACING * place as f64,
+        }
+    }
+
+    pub(super) fn store(&self) -> f64 {
+        GUTTER + SPACING * self.left().saturating_sub(1) as f64 + REACH
+    }
+
+    pub(super) fn width(&self) -> f64 {
+        let right = self.machines - self.left();
+        let edge = if right == 0 { self.store() + 80.0 } else { self.machine(self.machines - 1) + MARGIN };
+        edge.max(760.0)
+    }
+
+    /// Returns on which side of the store a machine stands, and so away from which its labels go: -1 or 1.
+    pub(super) const fn side(&self, machine: usize) -> f64 {
+        if machine < self.left() { -1.0 } else { 1.0 }
+    }
+}
+
+/// The height of the first row.
+const TOP: f64 = 104.0;
+/// How far the lanes go on below the last row.
+const TAIL: f64 = 16.0;
+/// Room for times and labels left of the first lane.
+const GUTTER: f64 = 236.0;
+/// Room for labels right of the last lane.
+const MARGIN: f64 = 190.0;
+/// How far the nearest lane is from the store's.
+const REACH: f64 = 270.0;
+/// How far lanes on the same side are apart.
+const SPACING: f64 = 130.0;

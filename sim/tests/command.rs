@@ -1,0 +1,144 @@
+//! The command line as people use it: the real binary.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+#[test]
+fn many_worlds_hold_with_the_same_digest_on_any_number_of_threads() {
+    let run = |threads| sim(&["--seeds", "40", "--threads", threads]);
+    let (one, many) = (run("1"), run("3"));
+    assert_eq!((one.code, many.code), (0, 0), "{one:?}");
+    assert!(one.out.contains("every check holds in every world"), "{}", one.out);
+    assert!(one.out.contains("40 worlds and "), "{}", one.out);
+    assert_eq!(digest(&one.out), digest(&many.out));
+    // Nobody watches a bar that is no terminal.
+    assert_eq!(one.err, "");
+}
+
+#[test]
+fn one_world_is_traced_and_its_digest_is_shown() {
+    let traced = sim(&["--seed", "0x7", "--trace"]);
+    assert_eq!(traced.code, 0);
+    assert!(traced.out.contains(" starts as "), "{}", traced.out);
+    assert_eq!(digest(&traced.out), digest(&sim(&["--seed", "7"]).out));
+}
+
+#[test]
+fn a_failure_names_its_seed_and_the_commands_that_lead_on() {
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    assert_eq!(failed.code, 1);
+    assert!(failed.out.contains("violated at t="), "{}", failed.out);
+    let steps = failed.out.lines().filter(|line| line.starts_with("    t=")).count();
+    assert_eq!(steps, 20, "{}", failed.out);
+    let trace = words_of(&failed.out, "trace:  cargo sim ");
+    assert_eq!(sim(&refs(&trace)).code, 1);
+    for (start, last) in [("shrink: ", "--shrink"), ("draw:   ", "failure.svg"), ("test:   ", "--transcript")]
+    {
+        assert_eq!(words_of(&failed.out, start).last().map(String::as_str), Some(last), "{}", failed.out);
+    }
+}
+
+#[test]
+fn a_shrunk_failure_replays_from_its_tape_in_words_and_in_a_file() {
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    let shrunk = sim(&[&refs(&words_of(&failed.out, "shrink: cargo sim "))[..], &["--runs", "500"]].concat());
+    assert_eq!(shrunk.code, 1);
+    assert!(shrunk.out.contains("shrunk from "), "{}", shrunk.out);
+    let violated = |out: &str| out.lines().find(|line| line.starts_with("violated at ")).map(str::to_owned);
+    let words = words_of(&shrunk.out, "trace:  cargo sim ");
+    let replayed = sim(&refs(&words));
+    assert_eq!((replayed.code, violated(&replayed.out)), (1, violated(&shrunk.out)));
+    let file = scratch("a-tape");
+    fs::write(&file, format!("{}\n", words[1])).expect("written");
+    let mut words = words;
+    words[1] = file.display().to_string();
+    assert_eq!(violated(&sim(&refs(&words)).out), violated(&shrunk.out));
+    fs::remove_file(file).expect("it is there");
+}
+
+#[test]
+fn a_world_is_drawn_and_written_as_a_test() {
+    let file = scratch("a-picture.svg");
+    let path = file.display().to_string();
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    let seed = words_of(&failed.out, "trace:  cargo sim --seed ").remove(0);
+    let drawn = sim(&["--seed", &seed, "--defect", "StealLive", "--transcript", "--picture", &path]);
+    assert_eq!(drawn.code, 1);
+    assert!(drawn.out.contains("Scenario::of(") && drawn.out.contains("-> write w"), "{}", drawn.out);
+    let picture = fs::read_to_string(&file).expect("drawn");
+    assert!(picture.starts_with("<svg") && picture.contains("G2: "), "{picture}");
+    fs::remove_file(file).expect("it is there");
+}
+
+#[test]
+fn what_it_does_not_understand_is_refused_with_64() {
+    for words in [
+        &["--nonsense"][..],
+        &["--seed"],
+        &["--seed", "x"],
+        &["--seeds", "0"],
+        &["--family", "nobody"],
+        &["--defect", "Nothing"],
+        &["--tape", "1 2"],
+        &["--seed", "1", "--from", "3"],
+        &["--seed", "1", "--picture", "/nowhere/at/all.svg"],
+        &["find", "nothing"],
+    ] {
+        let refused = sim(words);
+        assert_eq!(refused.code, 64, "{words:?}");
+        assert!(!refused.err.is_empty(), "{words:?}");
+    }
+    let help = sim(&["--help"]);
+    assert_eq!(help.code, 0);
+    assert!(help.out.contains("--shrink"));
+}
+
+/// `UPDATE=1` rewrites the pictures; the difference is then for people to look at.
+#[test]
+fn the_pictures_in_the_documentation_are_those_that_the_command_draws() {
+    let docs = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs"));
+    let folder = if std::env::var_os("UPDATE").is_some() { docs.clone() } else { scratch("pictures") };
+    let drawn = sim(&["pictures", &folder.display().to_string()]);
+    assert_eq!(drawn.code, 0, "{drawn:?}");
+    for file in ["takeover.svg", "late-landing.svg", "fence.svg"] {
+        let read = |folder: &PathBuf| fs::read_to_string(folder.join(file)).expect("drawn");
+        assert!(read(&docs) == read(&folder), "{file} is not as drawn now: UPDATE=1 rewrites it");
+    }
+    if folder != docs {
+        fs::remove_dir_all(folder).expect("it is there");
+    }
+}
+
+#[derive(Debug)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn sim(words: &[&str]) -> Ran {
+    let Output { status, stdout, stderr } =
+        Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(words).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ran { code: status.code().expect("not killed"), out: text(stdout), err: text(stderr) }
+}
+
+fn digest(out: &str) -> &str {
+    let (_, rest) = out.split_once("digest ").expect("a digest");
+    rest.lines().next().expect("a line")
+}
+
+/// Returns what follows on the line that starts so, word by word.
+fn words_of(out: &str, start: &str) -> Vec<String> {
+    let line = out.lines().find_map(|line| line.strip_prefix(start));
+    line.unwrap_or_else(|| panic!("no {start:?} in {out}")).split_whitespace().map(str::to_owned).collect()
+}
+
+fn refs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
