@@ -319,11 +319,21 @@ fn weak(tag: &ETag) -> ETag {
 }
 
 pub(crate) fn content_tag(body: &[u8]) -> ETag {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digest = hash(body);
     let mut text = [b'"'; 18];
-    for (place, digit) in text[1..17].iter_mut().enumerate() {
-        *digit = DIGITS[(digest >> (60 - 4 * place)) as usize & 15];
+    for (byte, digits) in hash(body).to_be_bytes().into_iter().zip(text[1..].as_chunks_mut().0) {
+        *digits = HEXADECIMAL[usize::from(byte)];
     }
     ETag::new(&text).expect("a quoted digest is not empty")
 }
+
+/// The two digits of each byte.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        all[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    all
+};
