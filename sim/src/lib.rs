@@ -162,6 +162,7 @@ mod letters;
 mod make;
 mod meeting;
 mod node;
+mod objects;
 mod odometer;
 mod operator;
 mod outage;
