@@ -26,6 +26,11 @@ macro_rules! id_in_key {
                 &key[Self::BEFORE.len()..key.len() - Self::AFTER.len()]
             }
 
+            fn bytes(&self) -> &[u8] {
+                let key = self.0.as_str().as_bytes();
+                &key[Self::BEFORE.len()..key.len() - Self::AFTER.len()]
+            }
+
             pub(crate) const fn key(&self) -> &Key {
                 &self.0
             }
@@ -34,7 +39,7 @@ macro_rules! id_in_key {
         /// By text. Most ids that are compared are the same one, and need not be read.
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {
-                if self.0.is_same(&other.0) { Ordering::Equal } else { self.as_str().cmp(other.as_str()) }
+                if self.0.is_same(&other.0) { Ordering::Equal } else { self.bytes().cmp(other.bytes()) }
             }
         }
 

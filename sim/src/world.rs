@@ -97,7 +97,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
         let cells = (0..scenario.cells).map(cell_name).collect();
         let checks = Watchers::new(checks::standard(&scenario));
-        let Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held } = Room::take();
+        let Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held } =
+            Room::take();
         let mut world = Self {
             scenario,
             choices,
@@ -167,15 +168,21 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             self.at = self.at.max(at);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                let Self { at, steps, trace, .. } = self;
-                return Err(Box::new(Failure { violation, at, steps, lines: trace.into_lines() }));
+                return Err(self.fail(violation));
             }
+        }
+        if let Err(violation) = self.emit(None, &Step::Finished) {
+            return Err(self.fail(violation));
         }
         let Self { queue, machines, sessions, actions, pending, flights, landed, spotter, held, .. } = self;
         let seen = *spotter.seen();
         Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held }.keep();
         let (digest, lines) = (self.trace.digest(), self.trace.into_lines());
         Ok(Report { worlds: 1, steps: self.steps, digest, seen, lines })
+    }
+
+    fn fail(self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure { violation, at: self.at, steps: self.steps, lines: self.trace.into_lines() })
     }
 
     fn set_up(&mut self) {
@@ -303,6 +310,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             if self.choices.happens(self.scenario.faults.wakes_late) {
                 at = at.after(self.choices.between(Duration::ZERO, self.scenario.faults.slowness));
             }
+            let at = self.aim_wake(at);
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
         let mut held = core::mem::take(&mut self.held);

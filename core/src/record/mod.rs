@@ -151,3 +151,46 @@ impl fmt::Display for RecordError {
 }
 
 impl core::error::Error for RecordError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{LeaseRecord, OwnerRecord};
+    use alloc::format;
+
+    #[test]
+    fn a_record_in_our_own_form_and_any_close_to_it_read_as_the_json_that_they_are() {
+        let owner = r#"{"node":"a.1","epoch":7,"write":"a.1#12"}"#;
+        let lease = concat!(
+            r#"{"node":"a.1","expires_ms":5,"addr":"-","peer_protocol":1,"ownership_index_generation":"1","#,
+            r#""ttl_ms":3000,"write":"a.1#3","fenced_by":"b.1"}"#
+        );
+        for whole in [owner, lease] {
+            // Every byte gone, doubled, or turned into another that means something.
+            for at in 0..whole.len() {
+                let (before, after) = (&whole[..at], &whole[at + 1..]);
+                for byte in [
+                    "",
+                    "0",
+                    "9",
+                    "-",
+                    ".",
+                    "\\",
+                    "\"",
+                    ",",
+                    "}",
+                    " ",
+                    "\u{1}",
+                    "\u{e9}",
+                    &whole[at..=at].repeat(2),
+                ] {
+                    let text = format!("{before}{byte}{after}");
+                    // A space in front is nothing to a parser, but not our form.
+                    let spaced = format!(" {text}");
+                    let owners = [&text, &spaced].map(|text| OwnerRecord::parse(text.as_bytes()).ok());
+                    let leases = [&text, &spaced].map(|text| LeaseRecord::parse(text.as_bytes()).ok());
+                    assert!(owners[0] == owners[1] && leases[0] == leases[1], "{text}");
+                }
+            }
+        }
+    }
+}
