@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Plain, RecordError, Text, fields, put_json, put_name, put_number, put_text, put_write};
+use super::{RecordError, Text, fields, put_json, put_name, put_number, put_text, put_write};
 use crate::config::TTL_MAX;
 use crate::id::{NodeId, WriteId};
 
@@ -77,28 +77,6 @@ struct WireIn<'a> {
     meta: Option<BTreeMap<String, String>>,
     #[serde(borrow, default)]
     fenced_by: Option<Text<'a>>,
-}
-
-impl<'a> WireIn<'a> {
-    /// Reads the form that `to_bytes` writes for a node that publishes nothing about itself.
-    fn plain(mut rest: Plain<'a>) -> Option<Self> {
-        let node = rest.text(r#"{"node":"#)?;
-        let expires_ms = rest.number(r#","expires_ms":"#)?;
-        let addr = rest.text(r#","addr":"#).map(Text);
-        rest.skip(PEER_PROTOCOL)?;
-        rest.text(r#","ownership_index_generation":"#)?;
-        let wire = Self {
-            node,
-            expires_ms,
-            addr,
-            ttl_ms: rest.number(r#","ttl_ms":"#),
-            write: rest.text(r#","write":"#).map(Text),
-            load: None,
-            meta: None,
-            fenced_by: rest.text(r#","fenced_by":"#).map(Text),
-        };
-        rest.end().map(|()| wire)
-    }
 }
 
 /// What celld's readers expect of whoever they may talk to.
@@ -171,7 +149,7 @@ impl LeaseRecord {
     /// Says what is missing, of the wrong type or out of range. Such a lease proves nothing: whoever judges
     /// it assumes the largest ttl allowed.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
-        let wire = fields(body, WireIn::plain)?;
+        let wire: WireIn<'_> = fields(body)?;
         let ttl = match wire.ttl_ms.map(Duration::from_millis) {
             Some(ttl) if ttl.is_zero() || ttl > TTL_MAX => {
                 return Err(RecordError::new(format_args!("ttl_ms {} is out of range", ttl.as_millis())));

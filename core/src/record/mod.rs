@@ -42,20 +42,13 @@ impl RecordError {
     }
 }
 
-/// Parses the fields of a record: by `plain` if it has the form in which we write it ourselves, else as the JSON that
-/// it is. An array would do for the parser, but no other reader takes it for a record; nor does the parser look
-/// whether a field that it skips is text.
-fn fields<'a, T: Deserialize<'a>>(
-    body: &'a [u8],
-    plain: impl FnOnce(Plain<'a>) -> Option<T>,
-) -> Result<T, RecordError> {
+/// Parses the fields of a record. An array would do for the parser, but no other reader takes it for a record;
+/// nor does the parser look whether a field that it skips is text.
+fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
     if body.len() > RECORD_MAX {
         return Err(RecordError::new(format_args!("it has more than {RECORD_MAX} bytes")));
     }
     let text = core::str::from_utf8(body).map_err(RecordError::new)?;
-    if let Some(fields) = plain(Plain(text)) {
-        return Ok(fields);
-    }
     match body.trim_ascii_start().first() {
         Some(b'{') => serde_json::from_str(text).map_err(RecordError::new),
         Some(_) | None => Err(RecordError::new("a record is a JSON object")),
@@ -65,41 +58,6 @@ fn fields<'a, T: Deserialize<'a>>(
 /// A text field: borrowed from the record's bytes unless it is escaped there, even where it is optional.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// The rest of a record that is read as we write it: these fields in this order, without a space or an escape. Whatever
-/// differs from that stops it, and the record is left to the parser, which is several times slower.
-struct Plain<'a>(&'a str);
-
-impl<'a> Plain<'a> {
-    /// Takes what must come next.
-    fn skip(&mut self, start: &str) -> Option<()> {
-        self.0 = self.0.strip_prefix(start)?;
-        Some(())
-    }
-
-    /// Takes a field whose value is text, if it comes next; `start` is whatever comes before its quote.
-    fn text(&mut self, start: &str) -> Option<Cow<'a, str>> {
-        let rest = self.0.strip_prefix(start)?.strip_prefix('"')?;
-        let (value, rest) = rest.split_at(rest.bytes().position(|byte| !is_plain(byte))?);
-        self.0 = rest.strip_prefix('"')?;
-        Some(Cow::Borrowed(value))
-    }
-
-    /// Takes a field whose value is a number, if it comes next.
-    fn number(&mut self, start: &str) -> Option<u64> {
-        let rest = self.0.strip_prefix(start)?;
-        let (value, rest) = rest.split_at(rest.bytes().position(|byte| !byte.is_ascii_digit())?);
-        // JSON has no leading zeros.
-        let number = value.parse().ok().filter(|_| value == "0" || !value.starts_with('0'))?;
-        self.0 = rest;
-        Some(number)
-    }
-
-    /// Says that nothing more may come.
-    fn end(self) -> Option<()> {
-        (self.0 == "}").then_some(())
-    }
-}
 
 /// Tells whether a byte stands for itself in a JSON text.
 const fn is_plain(byte: u8) -> bool {
@@ -151,46 +109,3 @@ impl fmt::Display for RecordError {
 }
 
 impl core::error::Error for RecordError {}
-
-#[cfg(test)]
-mod tests {
-    use super::{LeaseRecord, OwnerRecord};
-    use alloc::format;
-
-    #[test]
-    fn a_record_in_our_own_form_and_any_close_to_it_read_as_the_json_that_they_are() {
-        let owner = r#"{"node":"a.1","epoch":7,"write":"a.1#12"}"#;
-        let lease = concat!(
-            r#"{"node":"a.1","expires_ms":5,"addr":"-","peer_protocol":1,"ownership_index_generation":"1","#,
-            r#""ttl_ms":3000,"write":"a.1#3","fenced_by":"b.1"}"#
-        );
-        for whole in [owner, lease] {
-            // Every byte gone, doubled, or turned into another that means something.
-            for at in 0..whole.len() {
-                let (before, after) = (&whole[..at], &whole[at + 1..]);
-                for byte in [
-                    "",
-                    "0",
-                    "9",
-                    "-",
-                    ".",
-                    "\\",
-                    "\"",
-                    ",",
-                    "}",
-                    " ",
-                    "\u{1}",
-                    "\u{e9}",
-                    &whole[at..=at].repeat(2),
-                ] {
-                    let text = format!("{before}{byte}{after}");
-                    // A space in front is nothing to a parser, but not our form.
-                    let spaced = format!(" {text}");
-                    let owners = [&text, &spaced].map(|text| OwnerRecord::parse(text.as_bytes()).ok());
-                    let leases = [&text, &spaced].map(|text| LeaseRecord::parse(text.as_bytes()).ok());
-                    assert!(owners[0] == owners[1] && leases[0] == leases[1], "{text}");
-                }
-            }
-        }
-    }
-}

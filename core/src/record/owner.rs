@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use super::{Plain, RecordError, Text, fields, put_name, put_number, put_write};
+use super::{RecordError, Text, fields, put_name, put_number, put_write};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
@@ -39,18 +39,6 @@ struct Wire<'a> {
     write: Option<Text<'a>>,
 }
 
-impl<'a> Wire<'a> {
-    /// Reads the form that `to_bytes` writes.
-    fn plain(mut rest: Plain<'a>) -> Option<Self> {
-        let wire = Self {
-            node: rest.text(r#"{"node":"#)?,
-            epoch: rest.number(r#","epoch":"#)?,
-            write: rest.text(r#","write":"#).map(Text),
-        };
-        rest.end().map(|()| wire)
-    }
-}
-
 /// How many bytes a record has besides its names, at most.
 const PUNCTUATION: usize = 76;
 
@@ -61,7 +49,7 @@ impl OwnerRecord {
     /// Says which field is missing, of the wrong type or not a legal value. Such a record is corrupt: no
     /// takeover may rest on it.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
-        let wire = fields(body, Wire::plain)?;
+        let wire: Wire<'_> = fields(body)?;
         let node = match wire.node.as_ref() {
             "" => None,
             text => Some(NodeId::parse(text).map_err(RecordError::new)?),
