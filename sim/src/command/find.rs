@@ -71,5 +71,5 @@ fn shrink(plan: &Plan, seed: u64, wanted: &[Witness], runs: u32) -> Option<Shrun
 /// How many worlds that meet it compete: a first one may have to be complicated.
 const FIRST: u32 = 12;
 
-/// How many moments a picture shows: its last ones, on a page or two.
-const MOMENTS: usize = 64;
+/// How many moments a picture shows: its last ones, on a screen.
+const MOMENTS: usize = 52;
