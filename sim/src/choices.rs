@@ -84,9 +84,12 @@ impl Tape<'_> {
     pub fn parse(text: &str) -> Result<Vec<u32>, &str> {
         let mut choices = Vec::new();
         for word in text.trim().split('.') {
-            let zeros = word
-                .strip_prefix('z')
-                .map(|zeros| zeros.parse::<usize>().ok().filter(|zeros| *zeros <= ZEROS_MAX));
+            let zeros = word.strip_prefix('z').map(|zeros| {
+                zeros
+                    .parse::<usize>()
+                    .ok()
+                    .filter(|zeros| *zeros <= LENGTH_MAX - choices.len().min(LENGTH_MAX))
+            });
             match zeros {
                 Some(Some(zeros)) => choices.resize(choices.len() + zeros, 0),
                 Some(None) => return Err(word),
@@ -212,8 +215,8 @@ pub(crate) const fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// More zeros in a row than any world asks for.
-const ZEROS_MAX: usize = 10_000_000;
+/// More choices than any world asks for.
+const LENGTH_MAX: usize = 10_000_000;
 const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
 const FINEST: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
 

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use tenure_sim::{Family, Plan, Witness};
+use crate::{Family, Plan, Witness};
 
 use super::args::Pictures;
-use super::{Ended, Verdict, find, one};
+use super::print::say;
+use super::{Ended, Verdict, find, interrupt, one};
 
 /// One picture.
 struct Drawn {
@@ -40,16 +41,20 @@ const DRAWN: &[Drawn] = &[
 
 /// Draws all of them into a folder.
 pub(crate) fn main(args: &Pictures) -> Ended {
-    fs::create_dir_all(&args.folder).map_err(|error| format!("{}: {error}", args.folder.display()))?;
+    fs::create_dir_all(&args.folder)
+        .map_err(|error| format!("{} cannot be made: {error}", args.folder.display()))?;
     let plan = Plan { family: Some(Family::Common), defect: None };
     for Drawn { file, title, seed, wanted } in DRAWN {
         let Some((seed, shrunk)) = find::smallest(&plan, *seed..SEEDS, 1, wanted, RUNS) else {
-            println!("{file}: no world meets it");
-            return Ok(Verdict::Violated);
+            say!("{file}: no world meets it");
+            return Ok(Verdict::Violated.unless_interrupted());
         };
+        if !interrupt::goes_on() {
+            return Ok(Verdict::Interrupted);
+        }
         let path = args.folder.join(file);
         one::write(&path, &find::picture(&plan, &shrunk, title))?;
-        println!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
+        say!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
     }
     Ok(Verdict::Holds)
 }

@@ -129,7 +129,12 @@ impl Scene {
                 self.mark(at, session, Kind::Meddling, label);
             }
             (Step::Meddled(deed, key), _) => {
-                self.mark(at, None, Kind::Meddling, format!("somebody {} {}", deed.as_str(), label::key(key)));
+                self.mark(
+                    at,
+                    None,
+                    Kind::Meddling,
+                    format!("somebody {} {}", deed.as_str(), label::key(key)),
+                );
             }
             (Step::Outage(span), _) => self.outages.push((at, at.after(*span))),
             (Step::Removed(key), _) => {
@@ -224,11 +229,14 @@ impl Scene {
     /// If this write fenced somebody, marks from when on that was allowed.
     fn judged(&mut self, view: &View<'_>, op: &WriteOp) {
         let dead = |session: &Session| {
-            session.lease_key() == &op.key && view.actor.is_some_and(|by| view.sessions[by].id() != session.id())
+            session.lease_key() == &op.key
+                && view.actor.is_some_and(|by| view.sessions[by].id() != session.id())
         };
         let Some(of) = view.sessions.iter().rposition(dead) else { return };
         let Some([.., version, _]) = Some(view.store.history(op.key.as_str())) else { return };
-        let Some(record) = version.body.as_ref().and_then(|body| LeaseRecord::parse(body).ok()) else { return };
+        let Some(record) = version.body.as_ref().and_then(|body| LeaseRecord::parse(body).ok()) else {
+            return;
+        };
         let clock = &view.scenario.config.clock;
         let Some(ttl) = record.ttl.filter(|_| view.scenario.stamping.has_modified) else { return };
         let at = view.store.when_dated(version.modified().after(ttl + clock.unit + clock.margin));
@@ -330,15 +338,7 @@ impl Scene {
 
 impl Life {
     const fn new(machine: usize, start: Moment, authority: Option<(Moment, Moment)>) -> Self {
-        Self {
-            machine,
-            start,
-            end: None,
-            authority,
-            promised: None,
-            tenures: Vec::new(),
-            pauses: Vec::new(),
-        }
+        Self { machine, start, end: None, authority, promised: None, tenures: Vec::new(), pauses: Vec::new() }
     }
 }
 

@@ -119,7 +119,9 @@ pub(super) fn reply(view: &View<'_>, op: &Op, reply: &Reply) -> String {
 
 /// Tells whether an answer shows a lease that may be fenced, by its stamps.
 fn is_too_old(view: &View<'_>, key: &str, stamps: &Stamps) -> bool {
-    let Some(version) = view.store.history(key).last().filter(|_| Key::node(key).is_some()) else { return false };
+    let Some(version) = view.store.history(key).last().filter(|_| Key::node(key).is_some()) else {
+        return false;
+    };
     let lease = version.body.as_ref().and_then(|body| LeaseRecord::parse(body).ok());
     // An answer that it is unchanged has no other stamp than the version had.
     let remembered = view.scenario.stamping.has_modified.then(|| version.modified());

@@ -131,7 +131,7 @@ pub(super) fn versions(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns:
 
 /// Says in the way of the messages what is left out of them.
 fn cut(canvas: &mut Canvas, mark: &Mark, (x, y, side): (f64, f64, f64), columns: &Columns) {
-    let middle = x - side * (x - columns.store()).abs() / 2.0;
+    let middle = x - side * (x - columns.store()).abs() * 0.6;
     let places = [0.0, 12.0, -12.0].map(|down| (middle, y + 3.5 + down));
     canvas.place("muted", places, Anchor::Middle, &mark.label);
 }
@@ -142,8 +142,8 @@ pub(super) fn outages(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: 
         let (top, end) = (rows.y(*from), if *to <= scene.end { rows.y(*to) } else { rows.bottom() });
         canvas.bar(Layer::Back, "outage", (columns.store() - 22.0, top), (44.0, end - top));
         let label = format!("store down for {:.3} s", to.since(*from).as_secs_f64());
-        let places = [12.0, 24.0, 36.0, 48.0].map(|down| (columns.store(), top + down));
-        canvas.place("end-text", places, Anchor::Middle, &label);
+        let places = [12.0, 24.0, 36.0, 48.0].map(|down| (columns.store() + 28.0, top + down));
+        canvas.place("end-text", places, Anchor::Start, &label);
     }
 }
 

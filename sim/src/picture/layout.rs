@@ -69,7 +69,9 @@ impl Rows {
             (false, false) => None,
             (true, false) => Some(format!("What happened before {first} ms is left out.")),
             (false, true) => Some(format!("What happened after {last} ms is left out.")),
-            (true, true) => Some(format!("Only from {first} to {last} ms; what came before and after is left out.")),
+            (true, true) => {
+                Some(format!("Only from {first} to {last} ms; what came before and after is left out."))
+            }
         }
     }
 

@@ -66,7 +66,13 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
 }
 
 /// Keeps labels off the way of a request that lands late, which crosses that of others.
-pub(super) fn keep_clear(canvas: &mut Canvas, message: &Message, scene: &Scene, rows: &Rows, columns: &Columns) {
+pub(super) fn keep_clear(
+    canvas: &mut Canvas,
+    message: &Message,
+    scene: &Scene,
+    rows: &Rows,
+    columns: &Columns,
+) {
     let machine = scene.sessions[message.session].machine;
     let from = (columns.machine(machine), rows.y(message.sent));
     for (at, ..) in message.served.iter().filter(|(_, _, is_late)| *is_late) {

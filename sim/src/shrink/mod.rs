@@ -66,12 +66,19 @@ pub struct Shrunk {
 #[derive(Clone, Copy, Debug)]
 pub struct Shrinker {
     runs: u32,
+    goes_on: fn() -> bool,
 }
 
 impl Shrinker {
     /// Runs so many worlds at most, beside the first.
     pub const fn new(runs: u32) -> Self {
-        Self { runs }
+        Self { runs, goes_on: || true }
+    }
+
+    /// Stops as soon as this says no, with the smallest tape found by then. It is asked before each run.
+    #[must_use]
+    pub const fn while_true(self, goes_on: fn() -> bool) -> Self {
+        Self { goes_on, ..self }
     }
 
     /// Shrinks the failure of a plan's seed; nothing if its world holds.
@@ -98,7 +105,7 @@ impl Shrinker {
         tape: Vec<u32>,
         run: impl FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>,
     ) -> Option<Shrunk> {
-        Work::new(run, self.runs).shrink(&tape)
+        Work::new(run, self.runs, self.goes_on).shrink(&tape)
     }
 
     /// Shrinks the failures of many plans' seeds, so many at once, in their order.

@@ -13,6 +13,7 @@ pub(super) struct Work<F> {
     run: F,
     runs: u32,
     most: u32,
+    goes_on: fn() -> bool,
     /// The effort of the first world: a plainer scenario is not worth more.
     first: usize,
     best: Best,
@@ -54,9 +55,9 @@ impl Best {
 
 impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     /// Prepares to run so many worlds at most, beside the first.
-    pub(super) fn new(run: F, runs: u32) -> Self {
+    pub(super) fn new(run: F, runs: u32, goes_on: fn() -> bool) -> Self {
         let (best, spare) = (Best::default(), Taken::default());
-        Self { run, runs: 0, most: runs.saturating_add(1), first: 0, best, check: "", spare }
+        Self { run, runs: 0, most: runs.saturating_add(1), goes_on, first: 0, best, check: "", spare }
     }
 
     /// Shrinks a failing tape; nothing if its world holds.
@@ -89,8 +90,8 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         Some(())
     }
 
-    const fn may_run(&self) -> bool {
-        self.runs < self.most
+    fn may_run(&self) -> bool {
+        self.runs < self.most && (self.runs == 0 || (self.goes_on)())
     }
 
     /// Runs a tape for so many occasions; returns what it failed with, and how much of it was used.
