@@ -217,7 +217,8 @@ pub(crate) const fn mix(bits: u64) -> u64 {
 
 /// More choices than any world asks for.
 const LENGTH_MAX: usize = 10_000_000;
-const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
+/// Of how many parts rates are.
+pub(crate) const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
 const FINEST: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
 
 #[cfg(test)]

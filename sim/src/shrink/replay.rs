@@ -19,6 +19,8 @@ pub struct Replay<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) tape: Vec<u32>,
+    /// Below what each choice had to be: tells whether it is about a fault, a time, or something else.
+    pub(super) bounds: Vec<u32>,
     /// How long the tape was when each occasion began: the first is the scenario and the world's beginning.
     pub(super) starts: Vec<usize>,
     /// How many of the choices make up the scenario.
@@ -36,6 +38,7 @@ impl Choices for Replay<'_> {
             (_, None) => 0,
         };
         self.taken.tape.push(choice);
+        self.taken.bounds.push(bound.get());
         choice
     }
 
