@@ -20,6 +20,9 @@ pub trait Choices {
     fn goes_on(&mut self) -> bool {
         true
     }
+
+    /// Is told whose turn it now is, as a number that is the same for what happens to one machine in one way.
+    fn turns_to(&mut self, _whose: u64) {}
 }
 
 /// Choices that follow from a seed: equal seeds give equal worlds.

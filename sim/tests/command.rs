@@ -1,6 +1,7 @@
 //! The command line as people use it: the real binary.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -195,9 +196,12 @@ fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
 
 /// Reads byte by byte, so that nothing behind the line is lost.
 #[cfg(unix)]
-fn first_line(from: &mut impl std::io::Read) -> String {
-    let bytes = from.bytes().map(|byte| byte.expect("it can be read"));
-    String::from_utf8(bytes.take_while(|byte| *byte != b'\n').collect()).expect("text")
+fn first_line(from: &mut impl Read) -> String {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while from.read(&mut byte).expect("it can be read") > 0 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    String::from_utf8(line).expect("text")
 }
 
 fn start(words: &[&str]) -> Child {

@@ -1,10 +1,13 @@
 //! How a failing tape becomes smaller, step by step.
 
+mod kinds;
+
 use core::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::replay::{Replay, Taken};
 use super::{Shrunk, Size};
-use crate::choices::{MILLION, Prng};
+use crate::choices::Prng;
 use crate::report::{Failure, Report};
 use crate::run::caught;
 
@@ -65,6 +68,7 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         self.start(tape)?;
         let before = self.best.size();
         self.plainer_scenario();
+        self.leave_out();
         self.calm();
         let mut is_minimal = false;
         while !is_minimal && self.may_run() {
@@ -97,16 +101,27 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
 
     /// Runs a tape for so many occasions; returns what it failed with, and how much of it was used.
     fn play(&mut self, tape: &[u32], then: Option<Prng>, most: usize) -> Option<Best> {
+        self.play_parts(tape, None, then, most)
+    }
+
+    fn play_parts<'t>(
+        &mut self,
+        tape: &'t [u32],
+        parts: Option<BTreeMap<u64, Vec<&'t [u32]>>>,
+        then: Option<Prng>,
+        most: usize,
+    ) -> Option<Best> {
         if !self.may_run() {
             return None;
         }
         self.runs += 1;
         let mut taken = core::mem::take(&mut self.spare);
         taken.tape.clear();
+        taken.turns.clear();
         taken.bounds.clear();
         taken.starts.clear();
         taken.mark = 0;
-        let mut replay = Replay { rest: tape, then, most, taken };
+        let mut replay = Replay { rest: tape, parts, then, most, taken };
         let run = &mut self.run;
         let result = caught(|| run(&mut replay));
         let mut taken = replay.taken;
@@ -126,52 +141,30 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     fn accept(&mut self, tape: &[u32]) -> bool {
         // A world that has already taken more than the best is not smaller, whatever becomes of it.
         let most = self.best.size().effort().min(2 * self.best.taken.starts.len());
-        let Some(found) = self.play(tape, None, most) else { return false };
+        let found = self.play(tape, None, most);
+        self.take(found)
+    }
+
+    /// Does the same with a tape of which each occasion finds its part, but for those that are left out.
+    fn accept_parts(&mut self, tape: &[u32], is_out: impl Fn(usize) -> bool) -> bool {
+        let most = self.best.size().effort().min(2 * self.best.taken.starts.len());
+        let mut parts: BTreeMap<u64, Vec<&[u32]>> = BTreeMap::new();
+        for (place, (whose, start, end)) in self.best.taken.parts().enumerate().rev() {
+            if !is_out(place) {
+                parts.entry(whose).or_default().push(&tape[start..end]);
+            }
+        }
+        let start = self.best.taken.starts.first().map_or(tape.len(), |start| (*start).min(tape.len()));
+        let found = self.play_parts(&tape[..start], Some(parts), None, most);
+        self.take(found)
+    }
+
+    fn take(&mut self, found: Option<Best>) -> bool {
+        let Some(found) = found else { return false };
         let is_smaller = found.is_below(&self.best);
         let rest = if is_smaller { core::mem::replace(&mut self.best, found) } else { found };
         self.spare = rest.taken;
         is_smaller
-    }
-
-    /// Zeroes choices of one kind wherever they are, which neither moves the others nor takes from a time that matters:
-    /// first what only says that a fault does not happen, then faults, times, and the rest.
-    fn calm(&mut self) {
-        for least in QUIET {
-            let is_quiet = |choice, bound| bound == MILLION.get() && choice < *least;
-            let quiet = self.loud(is_quiet);
-            self.zero_all(&quiet);
-        }
-        let kinds: [fn(u32) -> bool; 3] =
-            [|bound| bound == MILLION.get(), |bound| bound > MILLION.get(), |bound| bound < MILLION.get()];
-        for is_kind in kinds {
-            let mut size = self.loud(|_, bound| is_kind(bound)).len();
-            while size > 0 && self.may_run() {
-                let mut end = self.loud(|_, bound| is_kind(bound)).len();
-                while end > 0 && self.may_run() {
-                    let places = self.loud(|_, bound| is_kind(bound));
-                    end = end.min(places.len());
-                    let start = end.saturating_sub(size);
-                    self.zero_all(&places[start..end]);
-                    end = start;
-                }
-                size /= 2;
-            }
-        }
-    }
-
-    /// Returns where choices that are not zero, and not of the scenario, are such.
-    fn loud(&self, is_such: impl Fn(u32, u32) -> bool) -> Vec<usize> {
-        let Taken { tape, bounds, mark, .. } = &self.best.taken;
-        let both = tape.iter().zip(bounds).enumerate().skip(*mark);
-        both.filter(|(_, (choice, bound))| **choice > 0 && is_such(**choice, **bound))
-            .map(|(place, _)| place)
-            .collect()
-    }
-
-    fn zero_all(&mut self, places: &[usize]) -> bool {
-        let mut tape = self.best.taken.tape.clone();
-        places.iter().for_each(|&place| tape[place] = 0);
-        !places.is_empty() && self.accept(&tape)
     }
 
     /// Looks for a plainer scenario in which some world fails the same check, and then for a short one in it.
@@ -302,8 +295,6 @@ fn end(tape: &[u32]) -> usize {
     tape.iter().rposition(|&choice| choice > 0).map_or(0, |last| last + 1)
 }
 
-/// Below which a choice of a rate says no, for rates from all to those of one in two.
-const QUIET: &[u32] = &[1_000_000, 999_000, 990_000, 950_000, 900_000, 800_000, 500_000];
 /// How many worlds of a plainer scenario are drawn to find one that fails.
 const PLAINER: u64 = 6;
 /// How many worlds of the plainest scenario are drawn to find one that fails soon.
