@@ -167,9 +167,11 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             self.choices.turns_to(occasion.kind() << 32 | whose);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                let Self { at, steps, trace, .. } = self;
-                return Err(Box::new(Failure { violation, at, steps, lines: trace.into_lines() }));
+                return Err(self.fail(violation));
             }
+        }
+        if let Err(violation) = self.emit(None, &Step::Finished) {
+            return Err(self.fail(violation));
         }
         Ok(Report {
             worlds: 1,
@@ -178,6 +180,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             seen: self.spotter.into_seen(),
             lines: self.trace.into_lines(),
         })
+    }
+
+    fn fail(self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure { violation, at: self.at, steps: self.steps, lines: self.trace.into_lines() })
     }
 
     fn set_up(&mut self) {
@@ -302,6 +308,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             if self.choices.happens(self.scenario.faults.wakes_late) {
                 at = at.after(self.choices.between(Duration::ZERO, self.scenario.faults.slowness));
             }
+            let at = self.aim_wake(at);
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
         let mut held = core::mem::take(&mut self.held);
