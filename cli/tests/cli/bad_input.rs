@@ -66,7 +66,9 @@ fn without_a_store_every_command_exits_64_and_shows_both_forms() {
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for args in [&["--help"][..], &["run", "--help"], &["agent", "--help"], &["sim", "--help"], &["--version"]] {
+    for args in
+        [&["--help"][..], &["run", "--help"], &["agent", "--help"], &["sim", "--help"], &["--version"]]
+    {
         let done = finish(tenure(args));
         assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{args:?}");
         assert!(!done.stdout.is_empty());
