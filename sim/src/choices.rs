@@ -202,10 +202,9 @@ pub trait Draw: Choices {
 
     /// Draws a time from `least` to just below `most`.
     fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        let span = most.saturating_sub(least).as_nanos();
-        let part = u128::from(self.below(FINEST));
-        let nanos = (span * part) >> FINEST.trailing_zeros();
-        least + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
+        let part = u128::from(span) * u128::from(self.below(FINEST));
+        least + Duration::from_nanos((part >> FINEST.trailing_zeros()) as u64)
     }
 }
 

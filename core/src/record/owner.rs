@@ -1,12 +1,11 @@
 //! `cells/<cell>/own.json`: who owns a cell, and at which epoch.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use super::{RecordError, Text, fields, put_number, put_text, put_write};
+use super::{Plain, RecordError, Text, fields, put_name, put_number, put_write};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
@@ -40,6 +39,18 @@ struct Wire<'a> {
     write: Option<Text<'a>>,
 }
 
+impl<'a> Wire<'a> {
+    /// Reads the form that `to_bytes` writes.
+    fn plain(mut rest: Plain<'a>) -> Option<Self> {
+        let wire = Self {
+            node: rest.text(r#"{"node":"#)?,
+            epoch: rest.number(r#","epoch":"#)?,
+            write: rest.text(r#","write":"#).map(Text),
+        };
+        rest.end().map(|()| wire)
+    }
+}
+
 /// How many bytes a record has besides its names, at most.
 const PUNCTUATION: usize = 76;
 
@@ -50,7 +61,7 @@ impl OwnerRecord {
     /// Says which field is missing, of the wrong type or not a legal value. Such a record is corrupt: no
     /// takeover may rest on it.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
-        let wire: Wire<'_> = fields(body)?;
+        let wire = fields(body, Wire::plain)?;
         let node = match wire.node.as_ref() {
             "" => None,
             text => Some(NodeId::parse(text).map_err(RecordError::new)?),
@@ -70,14 +81,14 @@ impl OwnerRecord {
     pub fn to_bytes(&self) -> Vec<u8> {
         let node = self.node.as_ref().map_or("", NodeId::as_str);
         let write = self.write.as_ref().map_or(0, |write| write.node.as_str().len());
-        let mut out = String::with_capacity(PUNCTUATION + node.len() + write);
-        put_text(&mut out, r#"{"node":"#, node);
+        let mut out = Vec::with_capacity(PUNCTUATION + node.len() + write);
+        put_name(&mut out, r#"{"node":"#, node);
         put_number(&mut out, r#","epoch":"#, self.epoch.get());
         if let Some(write) = &self.write {
             put_write(&mut out, r#","write":"#, write);
         }
-        out.push('}');
-        out.into_bytes()
+        out.push(b'}');
+        out
     }
 
     /// Returns what the record means.
