@@ -20,6 +20,9 @@ pub trait Choices {
     fn goes_on(&mut self) -> bool {
         true
     }
+
+    /// Is told whose turn it now is, as a number that is the same for what happens to one machine in one way.
+    fn turns_to(&mut self, _whose: u64) {}
 }
 
 /// Choices that follow from a seed: equal seeds give equal worlds.
@@ -84,9 +87,12 @@ impl Tape<'_> {
     pub fn parse(text: &str) -> Result<Vec<u32>, &str> {
         let mut choices = Vec::new();
         for word in text.trim().split('.') {
-            let zeros = word
-                .strip_prefix('z')
-                .map(|zeros| zeros.parse::<usize>().ok().filter(|zeros| *zeros <= ZEROS_MAX));
+            let zeros = word.strip_prefix('z').map(|zeros| {
+                zeros
+                    .parse::<usize>()
+                    .ok()
+                    .filter(|zeros| *zeros <= LENGTH_MAX - choices.len().min(LENGTH_MAX))
+            });
             match zeros {
                 Some(Some(zeros)) => choices.resize(choices.len() + zeros, 0),
                 Some(None) => return Err(word),
@@ -211,9 +217,10 @@ pub(crate) const fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// More zeros in a row than any world asks for.
-const ZEROS_MAX: usize = 10_000_000;
-const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
+/// More choices than any world asks for.
+const LENGTH_MAX: usize = 10_000_000;
+/// Of how many parts rates are.
+pub(crate) const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
 const FINEST: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
 
 #[cfg(test)]

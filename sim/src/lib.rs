@@ -152,6 +152,8 @@ pub mod checks;
 mod choices;
 mod client;
 mod clock;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod conformance;
 mod context;
 mod family;

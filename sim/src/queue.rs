@@ -34,6 +34,25 @@ pub(crate) enum Occasion {
 }
 
 impl Occasion {
+    /// Returns a number for each kind of occasion.
+    pub(crate) const fn kind(self) -> u64 {
+        match self {
+            Self::Arrive { .. } => 0,
+            Self::Deliver { .. } => 1,
+            Self::GiveUp { .. } => 2,
+            Self::Wake { .. } => 3,
+            Self::Tick { .. } => 4,
+            Self::Turn { .. } => 5,
+            Self::Bring { .. } => 6,
+            Self::Foreign { .. } => 7,
+            Self::Weather => 8,
+            Self::Resume { .. } => 9,
+            Self::Start { .. } => 10,
+            Self::Heal => 11,
+            Self::Judge => 12,
+        }
+    }
+
     /// Turns an answer that would arrive into one that is waited for in vain: its connection is gone.
     pub(crate) fn lose_answer(&mut self) {
         if let Self::Deliver { flight } = *self {

@@ -257,6 +257,16 @@ impl Store {
         self.stamping.has_date.then(|| self.stamp(visit.at, visit.date_ahead))
     }
 
+    /// Returns from when on answers are dated so or later, by a clock of the store that is right; nothing if answers
+    /// are not dated.
+    #[cfg(feature = "picture")]
+    pub(crate) fn when_dated(&self, date: StoreTime) -> Option<Moment> {
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let wall = date.as_nanos().checked_next_multiple_of(nanos(self.stamping.unit).max(1))?;
+        let since = wall.saturating_sub(WALL_AT_START).saturating_sub(nanos(self.stamping.phase));
+        self.stamping.has_date.then(|| Moment::from_nanos(since))
+    }
+
     fn stamp(&self, at: Moment, ahead: i64) -> StoreTime {
         let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         let true_wall = WALL_AT_START + nanos(self.stamping.phase) + at.as_nanos();

@@ -166,6 +166,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
+            let whose = self.addressee(occasion).map_or(0, |machine| machine as u64 + 1);
+            self.choices.turns_to(occasion.kind() << 32 | whose);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
                 return Err(self.fail(violation));

@@ -1,19 +1,21 @@
 //! `cargo sim explore`: small worlds, completely.
 
+use crate::small::{Mishap, Sampler, Sampling, Scope, Search, Summary, Wish, aims, pins};
+use clap::builder::RangedU64ValueParser;
 use tenure_core::Defect;
-use tenure_sim::small::{Mishap, Sampler, Sampling, Scope, Search, Summary, Wish, aims, pins};
 
+use super::print::{complain, say};
 use super::stopwatch::Stopwatch;
-use super::{Ended, Verdict, args};
+use super::{Ended, Verdict, args, interrupt};
 
 /// Explores every schedule of a small world on a coarse clock, breadth first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explore {
     /// How many nodes there are; the first holds every cell
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = few())]
     nodes: usize,
     /// How many cells there are
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = few())]
     cells: usize,
     /// How many things go wrong at most
     #[arg(long, value_name = "N", default_value = "2")]
@@ -54,10 +56,10 @@ pub(crate) struct Explore {
     #[arg(long)]
     guarantees: bool,
     /// Explore the worlds whose sizes are known, and demand them
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     pinned: bool,
     /// Demand of each planted defect that it is found in the world that aims at it
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     teeth: bool,
     /// Count for each planted defect how many schedules each sampler runs before it is found
     #[arg(long)]
@@ -72,12 +74,12 @@ pub(crate) struct Explore {
 
 pub(crate) fn main(explore: &Explore) -> Ended {
     if explore.pinned {
-        Ok(pinned().into())
+        Ok(Verdict::from(pinned()).unless_interrupted())
     } else if explore.teeth {
-        Ok(teeth().into())
+        Ok(Verdict::from(teeth()).unless_interrupted())
     } else if explore.samplers {
         samplers(explore.runs);
-        Ok(Verdict::Holds)
+        Ok(Verdict::Holds.unless_interrupted())
     } else {
         one(explore)
     }
@@ -88,16 +90,17 @@ fn pinned() -> bool {
     let mut holds = true;
     for pin in pins() {
         let watch = Stopwatch::start();
-        match Search::new(&pin.scope).run(|_| {}) {
+        match Search::new(&pin.scope).run_while(|_| {}, interrupt::goes_on) {
+            Ok(_) if !interrupt::goes_on() => break,
             Ok(seen) => {
-                println!("{}: {}", pin.name, said(&seen, watch.seconds()));
+                say!("{}: {}", pin.name, said(&seen, watch.seconds()));
                 if (seen.states, seen.depth) != (pin.states, pin.depth) {
-                    println!("  but pinned are {} states and depth {}", pin.states, pin.depth);
+                    say!("  but pinned are {} states and depth {}", pin.states, pin.depth);
                     holds = false;
                 }
             }
             Err(found) => {
-                println!("{}\n{}: violated after {} moves", found.failure, pin.name, found.depth);
+                say!("{}\n{}: violated after {} moves", found.failure, pin.name, found.depth);
                 holds = false;
             }
         }
@@ -111,16 +114,17 @@ fn teeth() -> bool {
     for aim in aims() {
         let watch = Stopwatch::start();
         let name = format!("{:?}", aim.defect);
-        match Search::new(&aim.scope).run(|_| {}) {
+        match Search::new(&aim.scope).run_while(|_| {}, interrupt::goes_on) {
+            Ok(_) if !interrupt::goes_on() => break,
             Ok(seen) => {
-                println!("{name:<26} survives {}", said(&seen, watch.seconds()));
+                say!("{name:<26} survives {}", said(&seen, watch.seconds()));
                 holds = false;
             }
             Err(found) => {
                 let (why, seconds) = (&found.failure.violation, watch.seconds());
-                println!("{name:<26} {:>2} moves, {seconds:>5.1} s, by {why}", found.depth);
+                say!("{name:<26} {:>2} moves, {seconds:>5.1} s, by {why}", found.depth);
                 if found.depth != aim.depth {
-                    println!("  but pinned are {} moves", aim.depth);
+                    say!("  but pinned are {} moves", aim.depth);
                     holds = false;
                 }
             }
@@ -132,12 +136,12 @@ fn teeth() -> bool {
 /// Compares samplers: the median of several repetitions, in the world that aims at the defect.
 fn samplers(runs: u64) {
     let all = [Sampler::Uniform, Sampler::Pct { depth: 3 }, Sampler::Pct { depth: 5 }];
-    println!("{:<26} {:>10} {:>10} {:>10}", "schedules until found", "uniform", "pct 3", "pct 5");
+    say!("{:<26} {:>10} {:>10} {:>10}", "schedules until found", "uniform", "pct 3", "pct 5");
     for aim in aims() {
         let cells = all.map(|sampler| {
             let mut sampling = Sampling::new(&aim.scope, sampler);
             let mut firsts: Vec<u64> = (0..REPETITIONS)
-                .map(|number| sampling.first(number << 32, runs).map_or(u64::MAX, |first| first + 1))
+                .map(|number| first(&mut sampling, number << 32, runs).map_or(u64::MAX, |first| first + 1))
                 .collect();
             firsts.sort_unstable();
             match firsts[firsts.len() / 2] {
@@ -145,8 +149,24 @@ fn samplers(runs: u64) {
                 first => first.to_string(),
             }
         });
-        println!("{:<26} {:>10} {:>10} {:>10}", format!("{:?}", aim.defect), cells[0], cells[1], cells[2]);
+        if !interrupt::goes_on() {
+            return;
+        }
+        say!("{:<26} {:>10} {:>10} {:>10}", format!("{:?}", aim.defect), cells[0], cells[1], cells[2]);
     }
+}
+
+/// Returns which of so many seeds is the first to violate a check, unless somebody presses Ctrl-C.
+fn first(sampling: &mut Sampling, start: u64, runs: u64) -> Option<u64> {
+    let mut done = 0;
+    while done < runs && interrupt::goes_on() {
+        let count = (runs - done).min(64);
+        if let Some(first) = sampling.first(start.wrapping_add(done), count) {
+            return Some(done + first);
+        }
+        done += count;
+    }
+    None
 }
 
 /// How often each sampler begins anew.
@@ -168,21 +188,30 @@ fn one(explore: &Explore) -> Ended {
     let scope = explore.scope();
     scope.config.check().map_err(|why| why.to_string())?;
     let watch = Stopwatch::start();
-    let progress = |seen: &Summary| eprintln!("{} moves: {} situations", seen.depth, seen.states);
-    match Search::new(&scope).run(progress) {
+    let progress = |seen: &Summary| complain!("{} moves: {} situations", seen.depth, seen.states);
+    match Search::new(&scope).run_while(progress, interrupt::goes_on) {
         Ok(seen) => {
-            println!("{}", said(&seen, watch.seconds()));
-            println!("every check holds in every situation");
+            say!("{}", said(&seen, watch.seconds()));
+            if !interrupt::goes_on() {
+                say!("interrupted: the situations seen so far are all right");
+                return Ok(Verdict::Interrupted);
+            }
+            say!("every check holds in every situation");
             Ok(Verdict::Holds)
         }
         Err(found) => {
-            println!("{}\nshortest counterexample: {} moves", found.failure, found.depth);
+            say!("{}\nshortest counterexample: {} moves", found.failure, found.depth);
             Ok(Verdict::Violated)
         }
     }
 }
 
 impl Explore {
+    /// Tells whether it is about planted bugs.
+    pub(super) const fn wants_defects(&self) -> bool {
+        self.teeth || self.samplers || self.defect.is_some()
+    }
+
     fn scope(&self) -> Scope {
         let mut scope = if self.whole_seconds {
             Scope::whole_seconds(self.ttl.unwrap_or(6))
@@ -212,6 +241,11 @@ impl Explore {
         }
         .with_defect(self.defect)
     }
+}
+
+/// Takes a number that leaves the world small: the situations multiply.
+fn few() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=8)
 }
 
 fn mishap(text: &str) -> Result<(Mishap, u8), String> {

@@ -13,6 +13,7 @@ use super::scope::Scope;
 use crate::checks::Violation;
 use crate::odometer::Odometer;
 use crate::report::Failure;
+use crate::run::said;
 
 /// Explores every situation of a small world once, in the order of how many moves lead to it.
 #[derive(Debug)]
@@ -86,9 +87,25 @@ impl Search {
     ///
     /// # Errors
     /// Returns a shortest counterexample, if some check does not hold everywhere.
-    pub fn run(mut self, mut progress: impl FnMut(&Summary)) -> Result<Summary, Counterexample> {
+    pub fn run(self, progress: impl FnMut(&Summary)) -> Result<Summary, Counterexample> {
+        self.run_while(progress, || true)
+    }
+
+    /// Explores for as long as `goes_on` says so; it is asked before each situation is looked at. Returns what has
+    /// been seen by then.
+    ///
+    /// # Errors
+    /// Returns a shortest counterexample, if some check does not hold in all that was explored.
+    pub fn run_while(
+        mut self,
+        mut progress: impl FnMut(&Summary),
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Summary, Counterexample> {
         while !self.layer.is_empty() {
             for (world, id) in core::mem::take(&mut self.layer) {
+                if !goes_on() {
+                    return Ok(self.summary);
+                }
                 self.expand(&world, id)?;
             }
             self.summary.depth += u32::from(!self.next.is_empty());
@@ -176,11 +193,6 @@ impl Search {
         let steps = u64::from(depth);
         Counterexample { depth, failure: Box::new(Failure { violation, at: world.at(), steps, lines }) }
     }
-}
-
-fn said(panic: &(dyn core::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 #[cfg(test)]
