@@ -13,12 +13,15 @@ mod aims;
 mod app;
 mod drive;
 mod flight;
+mod mishaps;
 mod moves;
+mod perform;
 mod pool;
 mod print;
 mod sample;
 mod scope;
 mod search;
+mod serve;
 
 pub use aims::{Aim, Pin, aims, pins};
 pub use sample::{Sampler, Sampling};
