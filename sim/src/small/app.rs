@@ -90,6 +90,11 @@ impl App {
         }
     }
 
+    /// Tells whether its session has ended, everybody was answered, and its engine does not want to be woken.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over && self.open.is_empty() && self.due.is_none()
+    }
+
     /// Ends with the process.
     pub(super) fn crash(&mut self) {
         *self = Self { phase: Phase::Over, ..Self::new(self.tenures.len(), self.engine_print) };

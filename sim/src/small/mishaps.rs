@@ -8,6 +8,7 @@ use super::SmallWorld;
 use super::flight::Flight;
 use super::moves::Move;
 use super::scope::Mishap;
+use super::seen::Budget;
 use crate::checks::Violation;
 use crate::choices::Choices;
 use crate::fate;
@@ -16,7 +17,7 @@ use crate::view::Step;
 
 impl SmallWorld {
     pub(super) fn mishaps(&self, moves: &mut Vec<Move>) {
-        for mishap in Mishap::ALL.into_iter().filter(|&mishap| self.mishaps_left[mishap as usize] > 0) {
+        for mishap in Mishap::ALL.into_iter().filter(|&mishap| self.budget.mishaps[mishap as usize] > 0) {
             let sessions = (0..self.sessions.len()).filter(|&session| self.may_hit(session, mishap));
             moves.extend(sessions.map(|session| Move::Hit(session, mishap)));
             let flights = (0..self.flights.len()).filter(|&place| may_spoil(&self.flights[place], mishap));
@@ -25,20 +26,22 @@ impl SmallWorld {
     }
 
     pub(super) fn pay(&mut self, mishap: Mishap) {
-        self.faults_left -= 1;
-        self.mishaps_left[mishap as usize] -= 1;
+        let Budget { faults, mishaps } = &mut self.budget;
+        *faults -= 1;
+        mishaps[mishap as usize] -= 1;
         // What can never be spent makes no difference.
-        for left in &mut self.mishaps_left {
-            *left = (*left).min(self.faults_left);
+        for left in mishaps {
+            *left = (*left).min(*faults);
         }
     }
 
     fn may_hit(&self, session: usize, mishap: Mishap) -> bool {
-        let is_running = self.sessions[session].is_running;
+        // Who is gone can fare no worse.
+        let is_there = !self.is_gone(session);
         match mishap {
-            Mishap::Crash => is_running,
+            Mishap::Crash => is_there,
             Mishap::LeaseRemoved => self.store.current(self.sessions[session].lease_key.as_str()).is_some(),
-            Mishap::Pause => is_running && !self.apps[session].is_paused,
+            Mishap::Pause => is_there && !self.apps[session].is_paused,
             Mishap::Astray
             | Mishap::Conflict
             | Mishap::DatedLate

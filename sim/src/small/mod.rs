@@ -18,9 +18,11 @@ mod moves;
 mod perform;
 mod pool;
 mod print;
+mod residue;
 mod sample;
 mod scope;
 mod search;
+mod seen;
 mod serve;
 
 pub use aims::{Aim, Pin, aims, pins};
@@ -47,6 +49,7 @@ use flight::Flight;
 use moves::Move;
 use pool::Pool;
 use print::print;
+use seen::Budget;
 
 /// One situation of a small world. Copies share what has not changed between them.
 #[derive(Debug)]
@@ -61,9 +64,7 @@ pub struct SmallWorld {
     store_print: u128,
     checks: Rc<Standard>,
     checks_print: u128,
-    faults_left: u8,
-    /// How often each mishap may still happen, in the order of [`Mishap::ALL`].
-    mishaps_left: [u8; Mishap::ALL.len()],
+    budget: Budget,
     /// How often each wish may still be asked, in the order of [`Wish::ALL`].
     asks_left: [u8; Wish::ALL.len()],
     trace: Option<Box<Trace>>,
@@ -79,6 +80,8 @@ struct Setting {
     cells: Vec<CellId>,
     /// What was chosen for this beginning.
     variant: u128,
+    /// Whether situations are told apart by what can no longer matter too.
+    is_exact: bool,
 }
 
 impl SmallWorld {
@@ -89,11 +92,11 @@ impl SmallWorld {
     /// If the scope's configuration breaks one of the protocol's inequalities, or a planted defect breaks
     /// something before anything has gone wrong.
     pub fn new(scope: &Scope, choices: &mut impl Choices) -> Self {
-        Self::build(scope, None, choices)
+        Self::build(scope, None, false, choices)
     }
 
     /// Builds the world at its beginning; if there is a pool, it shares its parts with other situations.
-    fn build(scope: &Scope, pool: Option<Rc<Pool>>, choices: &mut impl Choices) -> Self {
+    fn build(scope: &Scope, pool: Option<Rc<Pool>>, is_exact: bool, choices: &mut impl Choices) -> Self {
         scope.config.check().expect("a scope's configuration is legal");
         let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);
         let phase = scope.tick * choices.number(phases as usize) as u32;
@@ -115,6 +118,7 @@ impl SmallWorld {
             variant: print(&(phase, clocks)),
             machines,
             scenario,
+            is_exact,
         };
         let mut world = Self {
             tick: 0,
@@ -125,8 +129,7 @@ impl SmallWorld {
             store_print: 0,
             checks: Rc::new(Standard::demanding(!scope.only_guarantees)),
             checks_print: 0,
-            faults_left: scope.faults,
-            mishaps_left: scope.mishaps_each(),
+            budget: Budget { faults: scope.faults, mishaps: scope.mishaps_each() },
             asks_left: scope.asks_each(),
             trace: None,
             pool,
@@ -168,15 +171,35 @@ impl SmallWorld {
 
     /// Returns the 128 bits that stand for this situation.
     ///
-    /// Left out is what cannot matter any more: the trace, and what every situation of one search shares.
+    /// Left out is what cannot matter any more: the trace, what every situation of one search shares, what is known
+    /// about sessions that nothing can reach, and the store's far past.
     pub fn print(&self) -> u128 {
+        print(&(self.print_but_budget(), self.budget))
+    }
+
+    /// Does the same, but leaves out what may still go wrong.
+    fn print_but_budget(&self) -> u128 {
         let flights: u128 = self.flights.iter().fold(0, |all, flight| print(&(all, flight.print())));
-        let running = self.sessions.iter().fold(0_u64, |all, one| all << 1 | u64::from(one.is_running));
+        let sessions = (0..self.sessions.len()).fold(0, |all, session| {
+            let app = (self.setting.is_exact || !self.is_gone(session)).then_some(&self.apps[session]);
+            print(&(all, self.sessions[session].is_running, app))
+        });
         print(&(
-            (self.setting.variant, self.tick, self.faults_left, self.mishaps_left, self.asks_left),
-            (running, &self.apps),
-            (flights, self.store_print, self.checks_print),
+            (self.setting.variant, self.tick, self.asks_left),
+            (sessions, flights),
+            (self.store_print, self.checks_print),
         ))
+    }
+
+    /// Tells whether nothing that happens can reach this session any more, so that what its engine and its application
+    /// know makes no difference: its process is dead, or its session is over, everybody was answered, and nothing
+    /// is under way to it.
+    fn is_gone(&self, session: usize) -> bool {
+        if !self.sessions[session].is_running {
+            return true;
+        }
+        let app = &self.apps[session];
+        app.is_over() && !self.flights.iter().any(|one| one.session == session && one.until.is_some())
     }
 
     /// Returns the time.
@@ -197,8 +220,7 @@ impl SmallWorld {
             store_print: self.store_print,
             checks: self.checks.clone(),
             checks_print: self.checks_print,
-            faults_left: self.faults_left,
-            mishaps_left: self.mishaps_left,
+            budget: self.budget,
             asks_left: self.asks_left,
             trace: self.trace.clone(),
             pool: self.pool.clone(),

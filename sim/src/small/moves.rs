@@ -57,7 +57,7 @@ impl SmallWorld {
         }
         self.asks(&mut moves);
         moves.extend((0..self.apps.len()).filter(|&one| self.apps[one].is_paused).map(Move::Resume));
-        if self.faults_left > 0 {
+        if self.budget.faults > 0 {
             self.mishaps(&mut moves);
         }
         moves

@@ -1,15 +1,13 @@
 //! All of a small world, breadth first.
 
-use core::hash::BuildHasherDefault;
 use core::panic::AssertUnwindSafe;
-use std::collections::HashSet;
 use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use super::SmallWorld;
 use super::pool::Pool;
-use super::print::Printed;
 use super::scope::Scope;
+use super::seen::Seen;
 use crate::checks::Violation;
 use crate::odometer::Odometer;
 use crate::report::Failure;
@@ -18,7 +16,7 @@ use crate::report::Failure;
 #[derive(Debug)]
 pub struct Search {
     scope: Scope,
-    seen: HashSet<u128, BuildHasherDefault<Printed>>,
+    seen: Seen,
     /// For each situation, that which led to it and which of its continuations it is; for a beginning, itself.
     origins: Vec<Origin>,
     layer: Vec<(SmallWorld, u32)>,
@@ -56,13 +54,20 @@ pub struct Counterexample {
 impl Search {
     /// Starts a search at every beginning that the scope has.
     pub fn new(scope: &Scope) -> Self {
-        Self::with_pool(scope, Some(Rc::default()))
+        Self::starting(scope, Some(Rc::default()), Seen::default())
     }
 
-    fn with_pool(scope: &Scope, pool: Option<Rc<Pool>>) -> Self {
+    /// Starts a search that takes no situations for the same but those that are the same in everything.
+    #[cfg(test)]
+    fn exact(scope: &Scope, pool: Option<Rc<Pool>>) -> Self {
+        Self::starting(scope, pool, Seen::exact())
+    }
+
+    fn starting(scope: &Scope, pool: Option<Rc<Pool>>, seen: Seen) -> Self {
+        let is_exact = seen.is_exact;
         let mut search = Self {
             scope: scope.clone(),
-            seen: HashSet::default(),
+            seen,
             origins: Vec::new(),
             layer: Vec::new(),
             next: Vec::new(),
@@ -71,7 +76,7 @@ impl Search {
         let mut odometer = Odometer::default();
         let mut reading = 0;
         loop {
-            let world = SmallWorld::build(scope, pool.clone(), &mut odometer);
+            let world = SmallWorld::build(scope, pool.clone(), is_exact, &mut odometer);
             search.keep(world, Origin { from: None, reading });
             reading += 1;
             if !odometer.advance() {
@@ -125,7 +130,7 @@ impl Search {
 
     /// Keeps a situation for the next layer, unless it was seen before.
     fn keep(&mut self, world: SmallWorld, origin: Origin) {
-        if !self.seen.insert(world.print()) {
+        if !self.seen.insert(world.print_but_budget(), world.budget) {
             return;
         }
         let id = u32::try_from(self.origins.len()).expect("four billion situations do not fit into memory");
@@ -186,6 +191,7 @@ fn said(panic: &(dyn core::any::Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Scope, Search};
+    use std::rc::Rc;
     use crate::small::{Mishap, Wish};
 
     #[test]
@@ -193,8 +199,8 @@ mod tests {
         let scope = Scope { horizon: 2, ..Scope::fine(3) }
             .asking(&[(Wish::Claim, 1)])
             .with_faults(1, &[(Mishap::Astray, 1), (Mishap::Pause, 1)]);
-        let pooled = Search::new(&scope).run(|_| {}).expect("holds");
-        let alone = Search::with_pool(&scope, None).run(|_| {}).expect("holds");
+        let pooled = Search::exact(&scope, Some(Rc::default())).run(|_| {}).expect("holds");
+        let alone = Search::exact(&scope, None).run(|_| {}).expect("holds");
         assert_eq!(pooled, alone);
         assert!(pooled.states > 500, "{pooled:?}");
     }

@@ -8,6 +8,8 @@ use tenure_core::{Key, Op, Reply};
 use super::SmallWorld;
 use super::flight::Flight;
 use super::print::print;
+use super::residue::Residue;
+use super::scope::Wish;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
 use crate::store::Visit;
@@ -51,7 +53,12 @@ impl SmallWorld {
 
     /// Takes the print of a store that has changed.
     pub(super) fn stored(&mut self) {
-        self.store_print = print(&*self.store);
+        let may_verify = self.setting.scope.asks.iter().any(|&(wish, _)| wish == Wish::Verify);
+        self.store_print = if self.setting.is_exact {
+            print(&*self.store)
+        } else {
+            print(&Residue { store: &self.store, may_verify })
+        };
         if let Some(pool) = &self.pool {
             self.store = pool.store(self.store_print, self.store.clone());
         }
