@@ -80,7 +80,7 @@ fn bar(count: u64) -> ProgressBar {
 }
 
 /// Returns what becomes true when somebody presses Ctrl-C.
-fn on_interrupt() -> Result<Arc<AtomicBool>, String> {
+pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>, String> {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&flag);
     // The second time is meant: whoever presses it again does not want to wait for the summary.

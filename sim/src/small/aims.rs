@@ -85,7 +85,7 @@ pub struct Pin {
 
 /// Returns the worlds whose sizes are known.
 pub fn pins() -> Vec<Pin> {
-    use Mishap::{Astray, Pause};
+    use Mishap::{Astray, Crash, Pause, Twice};
     use Wish::{Claim, Release};
     let any = u8::MAX;
     let stalls = [(Astray, any), (Pause, any)];
@@ -124,6 +124,15 @@ pub fn pins() -> Vec<Pin> {
             scope: Scope::fine(4).asking(&claim).with_faults(2, &stalls),
             states: 324_335,
             depth: 43,
+            is_quick: false,
+        },
+        Pin {
+            name: "--nodes 2 --cells 1 --faults 2, and else as usual",
+            scope: Scope::fine(4)
+                .asking(&[(Claim, 1), (Release, 1)])
+                .with_faults(2, &[(Astray, any), (Crash, any), (Pause, any), (Twice, any)]),
+            states: 0,
+            depth: 0,
             is_quick: false,
         },
         Pin {

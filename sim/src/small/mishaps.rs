@@ -87,7 +87,12 @@ impl SmallWorld {
         }
     }
 
-    pub(super) fn spoil(&mut self, place: usize, mishap: Mishap, choices: &mut impl Choices) -> Result<(), Violation> {
+    pub(super) fn spoil(
+        &mut self,
+        place: usize,
+        mishap: Mishap,
+        choices: &mut impl Choices,
+    ) -> Result<(), Violation> {
         let session = self.flights[place].session;
         self.note(Some(session), |world| {
             format!("{} meets with {mishap:?}", trace::Request(&world.flights[place].op))

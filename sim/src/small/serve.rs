@@ -53,15 +53,16 @@ impl SmallWorld {
 
     /// Takes the print of a store that has changed.
     pub(super) fn stored(&mut self) {
-        let may_verify = self.setting.scope.asks.iter().any(|&(wish, _)| wish == Wish::Verify);
-        self.store_print = if self.setting.is_exact {
-            print(&*self.store)
-        } else {
-            print(&Residue { store: &self.store, may_verify })
-        };
+        self.store_print = if self.setting.is_exact { print(&*self.store) } else { self.residue() };
         if let Some(pool) = &self.pool {
             self.store = pool.store(self.store_print, self.store.clone());
         }
+    }
+
+    /// Returns the print of what can still matter of the store.
+    pub(super) fn residue(&self) -> u128 {
+        let may_verify = self.setting.scope.asks.iter().any(|&(wish, _)| wish == Wish::Verify);
+        print(&Residue { store: &self.store, may_verify })
     }
 
     /// Chooses how far the stamp of a lease is off: by half the disagreement, either way.
