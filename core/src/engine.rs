@@ -133,6 +133,27 @@ impl Engine {
         self.lease.fenced()
     }
 
+    /// Checks the engine's own bookkeeping, between two events: every index is true, whatever waits for an answer
+    /// or for a time will be woken, and nothing is kept that nobody needs.
+    ///
+    /// # Errors
+    /// Says what is not as it must be.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.lease.check(&self.env)?;
+        self.cells.check(&self.env, &self.peers)?;
+        self.peers.check(&self.env)?;
+        // Once the tombstone is sent, judgements are dropped; the end of the session, which is near, answers who asked.
+        if self.authority().is_some() {
+            self.locates.check(&self.env, &self.peers)?;
+        }
+        self.watches.check(&self.env)?;
+        if self.lease.fenced().is_some() && !(self.cells.is_empty() && self.leaving.is_none()) {
+            return Err("an ended session still works on something");
+        }
+        Ok(())
+    }
+
     fn apply(&mut self, event: Event) {
         match event {
             Event::Call(ticket, call) => self.call(ticket, call),
@@ -244,7 +265,8 @@ impl Engine {
     }
 
     fn standing(&self) -> Standing {
-        Standing { authority: self.authority(), is_leaving: self.leaving.is_some() }
+        let is_leaving = self.leaving.is_some() && !self.env.has(Defect::GrantWhileLeaving);
+        Standing { authority: self.authority(), is_leaving }
     }
 
     /// Tells those who asked about a node what was found. An asker may have turned to another node since.
@@ -298,6 +320,9 @@ impl Engine {
         if self.env.has(Defect::LeaveBeforeRelease) {
             return self.end_lease();
         }
+        if self.env.has(Defect::GrantWhileLeaving) {
+            return;
+        }
         let standing = self.standing();
         self.cells.admit_no_more(&mut self.env, &mut self.peers, standing);
     }
@@ -335,6 +360,9 @@ impl Engine {
     /// Ends everything with the session: nothing more is written, every caller is answered.
     fn end_session(&mut self) {
         let Some(cause) = self.lease.fenced() else { return };
+        if self.env.has(Defect::WriteAfterFence) {
+            return self.env.notify(Notice::Fenced(cause));
+        }
         self.env.silence();
         self.env.notify(Notice::Fenced(cause));
         self.cells.fence(cause, &mut self.env);

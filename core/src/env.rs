@@ -71,6 +71,9 @@ impl Env {
 
     /// Takes fresh bits, which set the next write apart from that of a clone of this session.
     pub(crate) fn stir(&mut self, bits: u64) {
+        if self.has(Defect::CloneUnstirred) {
+            return;
+        }
         // Half of them: the numbers then last for billions of writes.
         self.skip = (bits >> 32) as u32;
     }
@@ -78,6 +81,9 @@ impl Env {
     /// Begins a write: the id that makes its bytes unique.
     pub(crate) fn write_id(&mut self) -> WriteId {
         self.seq = self.seq.wrapping_add(1).wrapping_add(core::mem::take(&mut self.skip).into());
+        if self.has(Defect::SameWriteId) {
+            self.seq = 1;
+        }
         WriteId { node: self.node.clone(), seq: self.seq }
     }
 
@@ -138,6 +144,16 @@ impl Env {
         self.writes.take(id.get())
     }
 
+    /// Tells whether an answer to this read will be brought to this machine.
+    pub(crate) fn awaits_read(&self, id: ReadId, target: &Target) -> bool {
+        self.reads.get(id.get()) == Some(target)
+    }
+
+    /// Tells whether an answer to this attempt will be brought to this machine.
+    pub(crate) fn awaits_write(&self, id: AttemptId, target: &Target) -> bool {
+        self.writes.get(id.get()) == Some(target)
+    }
+
     /// Tells whether a reply to this attempt is about a cell.
     pub(crate) fn is_for_cell(&self, id: AttemptId) -> bool {
         matches!(self.writes.get(id.get()), Some(Target::Cell(_)))
@@ -145,6 +161,9 @@ impl Env {
 
     /// Returns when to try again after `failures` failures in a row.
     pub(crate) fn backoff(&mut self, failures: u32) -> Instant {
+        if self.has(Defect::NoBackoff) {
+            return self.mono();
+        }
         let delay = self.rng.backoff(failures, Duration::from_secs(2).min(self.config.ttl / 3));
         self.mono().after(delay)
     }

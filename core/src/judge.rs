@@ -14,6 +14,7 @@ use crate::id::ETag;
 use crate::record::LeaseRecord;
 use crate::store::Stamps;
 use crate::time::{Instant, Now, StoreTime};
+use crate::write::GARBLED_MAX;
 
 /// One version of a lease, and when it was seen.
 #[derive(Clone, Debug, Hash)]
@@ -31,6 +32,8 @@ pub(crate) struct Version {
     pub(crate) is_tombstone: bool,
     /// Whether the bytes are a lease. Bytes that are not may be a faulty answer: the tag does not stand for them.
     pub(crate) is_readable: bool,
+    /// How many answers have shown it.
+    shown: u32,
 }
 
 impl Version {
@@ -43,6 +46,7 @@ impl Version {
             modified: stamps.modified,
             first_shown: shown,
             is_readable: record.is_some(),
+            shown: 1,
             is_tombstone: record.as_ref().is_some_and(LeaseRecord::is_tombstone),
             // celld writes `-` for no address, and so do we.
             addr: record.and_then(|record| record.addr).filter(|addr| addr != "-" && !addr.is_empty()),
@@ -54,12 +58,24 @@ impl Version {
     /// Takes this version's age from an answer that showed it before, with bytes that made no sense.
     pub(crate) fn shown_before(&mut self, earlier: &Self) {
         self.first_shown = earlier.first_shown;
+        self.shown = earlier.shown.saturating_add(1);
         self.modified = self.modified.or(earlier.modified);
+    }
+
+    /// Tells whether its bytes may be a faulty answer's: they are no lease, and were not shown often enough to be what
+    /// the record says.
+    pub(crate) fn may_be_garbled(&self) -> bool {
+        !self.is_readable && self.shown < GARBLED_MAX
     }
 
     /// Takes the stamps of another answer that showed this same version.
     pub(crate) fn shown_again(&mut self, stamps: Stamps) {
         self.modified = self.modified.or(stamps.modified);
+    }
+
+    /// Keeps the stamp of another version: a deliberate bug.
+    pub(crate) fn keep_stamp_of(&mut self, earlier: &Self) {
+        self.modified = earlier.modified;
     }
 
     /// Tells whether this version, which replaced `earlier`, claims to be older: a stamp that cannot be trusted.

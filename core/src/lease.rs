@@ -115,7 +115,16 @@ impl Lease {
     /// Sends the tombstone of this lease, if no renewal is in flight. Authority ends with it. Returns whether
     /// it was sent.
     pub(crate) fn leave(&mut self, env: &mut Env) -> bool {
-        let State::Held(held) = &self.state else { return false };
+        let held = match &self.state {
+            State::Held(held) => held,
+            State::Renewing { held, .. } if env.has(Defect::LeaveDuringRenewal) => held,
+            State::Creating { .. }
+            | State::Fenced(_)
+            | State::Leaving { .. }
+            | State::New
+            | State::Probing { .. }
+            | State::Renewing { .. } => return false,
+        };
         let until = held.until;
         let guard = Guard::Match(held.etag.clone());
         let write = self.start(guard, true, Some(until), env);
@@ -265,6 +274,16 @@ impl Lease {
         }
     }
 
+    /// Checks that something will move the lease on, and that it does not outlive its authority.
+    pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
+        let (State::Creating { write, .. } | State::Leaving { write, .. } | State::Renewing { write, .. }) =
+            &self.state
+        else {
+            return Ok(());
+        };
+        if write.is_awake(env) { Ok(()) } else { Err("a write of the lease waits for nothing") }
+    }
+
     fn write(&mut self) -> Option<&mut Write> {
         match &mut self.state {
             State::Creating { write, .. } | State::Leaving { write, .. } | State::Renewing { write, .. } => {
@@ -356,6 +375,7 @@ impl Lease {
 
     fn hold(&mut self, etag: ETag, counts_from: Instant, until: Instant, env: &mut Env) {
         let renew_at = counts_from.after(env.rng.jitter(env.config.renew_every(), 100));
+        let renew_at = if env.has(Defect::NeverRenew) { until } else { renew_at };
         self.last_fault = None;
         self.state = State::Held(Held { etag, until, renew_at, failures: 0 });
         env.notify(Notice::Authority { until });

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::time::Duration;
 
+use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{BadRecord, FenceCause, LocateError};
 use crate::event::{Location, Outcome, Ticket};
@@ -67,8 +68,8 @@ impl Locates {
     ) {
         let now = env.mono();
         if let Some(cached) = self.cache.get(&cell)
-            && now < cached.until
-            && now.since(cached.issued) < max_age
+            && (env.has(Defect::LocateStale)
+                || (now < cached.until && now.since(cached.issued) < max_age))
             // Whatever showed a higher epoch since, the cell is no longer where it was.
             && memory.epoch(&cell).is_none_or(|seen| seen <= cached.epoch)
         {
@@ -153,6 +154,15 @@ impl Locates {
                 env.done(ticket, Outcome::Located(Ok(Location::At { node, addr, epoch })));
             }
         }
+    }
+
+    /// Checks that something will move each look-up on.
+    pub(crate) fn check(&self, env: &Env, peers: &Peers) -> Result<(), &'static str> {
+        let is_awake = |(ticket, open): (&Ticket, &Locate)| match &open.step {
+            Step::Judging { node, .. } => peers.is_asked(node, &Asker::Locate(*ticket)),
+            Step::Reading(id) => env.awaits_read(*id, &Target::Locate(*ticket)),
+        };
+        if self.open.iter().all(is_awake) { Ok(()) } else { Err("a look-up waits for nothing") }
     }
 
     pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {

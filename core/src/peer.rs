@@ -197,6 +197,38 @@ impl Peers {
         self.deadlines.clear();
     }
 
+    /// Tells whether the asker will be told about `node`.
+    pub(crate) fn is_asked(&self, node: &NodeId, asker: &Asker) -> bool {
+        self.active.get(node).is_some_and(|active| active.askers.contains(asker))
+    }
+
+    /// Checks the index against the judgements under way, and that something will move each of them on.
+    pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
+        let mut deadlines = 0;
+        for (node, active) in &self.active {
+            let target = Target::Peer(node.clone());
+            let is_awake = match &active.state {
+                State::Fencing(write) | State::Placing(write) => write.is_awake(env),
+                State::Pausing(_) => true,
+                State::Reading { id, .. } | State::ReadingRetired(id) => env.awaits_read(*id, &target),
+            };
+            if !is_awake {
+                return Err("a judgement waits for nothing");
+            }
+            if let Some(at) = due(&active.state) {
+                deadlines += 1;
+                if !self.deadlines.contains(&(at, node.clone())) {
+                    return Err("a judgement waits for a time at which it is not woken");
+                }
+            }
+        }
+        if deadlines == self.deadlines.len() {
+            Ok(())
+        } else {
+            Err("a judgement is woken at a time for which it does not wait")
+        }
+    }
+
     /// Applies one step to a node under judgement and keeps the deadline index true.
     fn step(
         &mut self,
@@ -269,6 +301,11 @@ impl Peers {
                     }
                     earlier => {
                         let mut version = Version::new(etag, body, stamps, shown);
+                        if env.has(Defect::MixStamps)
+                            && let Some(earlier) = &earlier
+                        {
+                            version.keep_stamp_of(&earlier.version);
+                        }
                         match earlier {
                             Some(earlier) if earlier.version.etag == version.etag => {
                                 version.shown_before(&earlier.version);
@@ -307,8 +344,12 @@ impl Peers {
         let may_wait = version.is_stamped(trusted.date) && version.is_readable;
         let look_again = if may_wait { TTL_MAX * 2 } else { env.config.poll };
         let live_until = issued.after(remaining.min(look_again));
+        let live_until = if env.has(Defect::LiveForever) { issued.after(TTL_MAX * 100) } else { live_until };
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
+        } else if takes(active) && version.may_be_garbled() {
+            // A tombstone must keep what the lease says.
+            Step::Go(self.read(node, env))
         } else if env.has(Defect::StealUnfenced) {
             Step::Fenced
         } else if takes(active) {
@@ -323,12 +364,14 @@ impl Peers {
     fn settle(&mut self, node: &NodeId, fate: Fate, active: &Active, env: &mut Env) -> Option<Step> {
         match (fate, &active.state) {
             (Fate::Applied { .. }, State::Fencing(_)) => Some(Step::Fenced),
+            (Fate::Lost(_), State::Fencing(_)) if env.has(Defect::LostFenceIsDead) => Some(Step::Fenced),
             // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again.
             (Fate::Applied { .. } | Fate::Lost(_), _) => Some(Step::Go(self.read(node, env))),
             // Not settled in time. Nothing is lost by leaving it at that: wherever it lands later, the version
             // that it replaces was too old, or nothing was there.
+            // An attempt on its way is awaited all the same: the next to ask would send another beside it.
             (Fate::Pending, State::Fencing(write) | State::Placing(write))
-                if env.mono() >= active.give_up =>
+                if env.mono() >= active.give_up && !write.is_sent() =>
             {
                 Some(Step::Tell(Verdict::Failed(write.fault())))
             }
@@ -354,14 +397,21 @@ fn is_taking(state: &State) -> bool {
 /// Sends the tombstone of exactly the version that was judged.
 fn fence(node: &NodeId, version: &Version, env: &mut Env) -> Write {
     let id = env.write_id();
-    let body = LeaseRecord::fence(&version.body, node, &env.node, &id).into();
+    let old: &[u8] = if env.has(Defect::FenceForgetsFields) { b"{}" } else { &version.body };
+    let body = LeaseRecord::fence(old, node, &env.node, &id).into();
     start(node, Guard::Match(version.etag.clone()), body, env)
 }
 
 /// Takes the key of a lease that somebody removed, so that its holder's next renewal fails.
 fn place(node: &NodeId, env: &mut Env) -> Write {
     let id = env.write_id();
-    let record = LeaseRecord::placeholder(node, &env.node, id, env.now.wall.as_millis());
+    let mut record = LeaseRecord::placeholder(node, &env.node, id, env.now.wall.as_millis());
+    if env.has(Defect::PlaceholderTtl) {
+        record.ttl = Some(env.config.ttl / 4);
+    }
+    if env.has(Defect::PlaceholderIsTombstone) {
+        record.expires_ms = 0;
+    }
     start(node, Guard::Absent, record.to_bytes().into(), env)
 }
 

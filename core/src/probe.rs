@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::backoff::mix;
+use crate::defects::Defect;
 use crate::digits;
 use crate::env::{Env, Target};
 use crate::id::ETag;
@@ -61,7 +62,7 @@ impl Probe {
             return Verdict::Pending;
         }
         let applied = match reply {
-            WriteReply::Applied { etag } if etag.is_weak() => {
+            WriteReply::Applied { etag } if etag.is_weak() && !env.has(Defect::ProbeTakesWeak) => {
                 return self.unfit(
                     format!("it gives weak etags ({etag}), which no compare-and-swap can match"),
                     env,

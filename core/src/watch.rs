@@ -12,6 +12,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{BadRecord, FenceCause, WatchError};
 use crate::event::{Notice, Outcome, Owner, Ticket};
@@ -129,6 +130,27 @@ impl Watches {
         }
     }
 
+    /// Checks the index against the watches, and that something will move each of them on.
+    pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
+        let mut deadlines = 0;
+        for (cell, watch) in &self.map {
+            match watch.step {
+                Step::Reading(id) if env.awaits_read(id, &Target::Watch(cell.clone())) => {}
+                Step::Reading(_) => return Err("a watch waits for nothing"),
+                Step::Resting(at) if self.deadlines.contains(&(at, cell.clone())) => deadlines += 1,
+                Step::Resting(_) => return Err("a watch waits for a time at which it is not woken"),
+            }
+            if watch.watchers == 0 && watch.callers.is_empty() {
+                return Err("a cell is watched for nobody");
+            }
+        }
+        if deadlines == self.deadlines.len() {
+            Ok(())
+        } else {
+            Err("a watch is woken at a time for which it does not wait")
+        }
+    }
+
     /// Applies one step to a watched cell and keeps the deadline index true; one that nobody watches any more
     /// is forgotten.
     fn with(&mut self, cell: &CellId, step: impl FnOnce(&mut Watch)) {
@@ -170,7 +192,8 @@ impl Watch {
     /// Tells the watchers what a look showed, unless it shows what they know.
     fn show(&mut self, cell: &CellId, seen: Seen, env: &mut Env) {
         let owner = &seen.owner;
-        if self.seen.as_ref().is_some_and(|before| before.owner != *owner) {
+        let repeats = env.has(Defect::WatchRepeats);
+        if self.seen.as_ref().is_some_and(|before| before.owner != *owner || repeats) {
             env.notify(Notice::OwnerChanged { cell: cell.clone(), owner: owner.clone() });
         }
         for caller in self.callers.drain(..) {
@@ -184,6 +207,7 @@ impl Watch {
     fn rest(&mut self, env: &mut Env) {
         self.failures = 0;
         let delay = env.rng.jitter(env.config.poll * 9 / 10, 100);
+        let delay = if env.has(Defect::WatchOnce) { crate::config::TTL_MAX * 100 } else { delay };
         self.step = Step::Resting(env.mono().after(delay));
     }
 

@@ -144,10 +144,12 @@ impl Write {
                 self.read(env);
             }
             WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
+            WriteReply::Refused(fault) if env.has(Defect::RefusedSettles) => return Fate::Refused(fault),
             WriteReply::Refused(fault) if self.is_unsettled || self.was_put_off => {
                 self.failed(fault, Then::Read, env);
             }
             WriteReply::Refused(fault) => return Fate::Refused(fault),
+            WriteReply::Rejected if env.has(Defect::RejectedIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Rejected => {
                 self.was_rejected = true;
                 self.read(env);
@@ -160,6 +162,9 @@ impl Write {
             WriteReply::Unknown(_) if env.has(Defect::UnknownIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Unknown(_) if env.has(Defect::UnknownIsApplied) => {
                 return Fate::Applied { etag: self.assumed_tag(), counts_from: self.sent };
+            }
+            WriteReply::Unknown(fault) if env.has(Defect::UnknownIsNotApplied) => {
+                self.failed(fault, Then::Send, env);
             }
             WriteReply::Unknown(fault) => {
                 self.is_unsettled = true;
@@ -227,6 +232,15 @@ impl Write {
         }
     }
 
+    /// Tells whether something will move this write on: an answer to come, or a time.
+    pub(crate) fn is_awake(&self, env: &Env) -> bool {
+        match self.phase {
+            Phase::Paused(..) => true,
+            Phase::Reading(id) => env.awaits_read(id, &self.target),
+            Phase::Sent(id) => env.awaits_write(id, &self.target),
+        }
+    }
+
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         match self.phase {
             Phase::Paused(_, at) => Some(Deadline { at, timer: Timer::Retry }),
@@ -238,6 +252,11 @@ impl Write {
     pub(crate) fn is_harmless(&self) -> bool {
         let is_open = self.is_unsettled || self.was_rejected || self.was_put_off;
         !is_open && !matches!(self.phase, Phase::Sent(_))
+    }
+
+    /// Tells whether an attempt is on its way.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(self.phase, Phase::Sent(_))
     }
 
     pub(crate) fn first_sent(&self) -> Instant {
@@ -300,6 +319,7 @@ impl Write {
         // like any other, whatever becomes of the authority.
         let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));
         let at = last.filter(|last| env.mono() < *last).map_or(at, |last| at.min(last));
+        let at = if env.has(Defect::ThrottledAtOnce) { env.mono() } else { at };
         self.phase = Phase::Paused(then, at);
     }
 
@@ -330,7 +350,7 @@ impl Write {
 
 /// How often a write takes garbage for a fault of the answer; the next time the record itself is corrupt, and what
 /// was written is lost.
-const GARBLED_MAX: u32 = 3;
+pub(crate) const GARBLED_MAX: u32 = 3;
 
 /// The shortest pause: delays scaled to what is left of an authority would otherwise shrink to nothing.
 const BREATH: Duration = Duration::from_millis(20);

@@ -252,3 +252,29 @@ fn one_judgement_serves_everybody_who_asks() {
         "#,
     );
 }
+
+#[test]
+fn a_fence_on_its_way_is_awaited_although_patience_is_over() {
+    // The read that shows the old version comes late, and the fence is sent again: who asks next waits for that one.
+    check(
+        Scenario::joined().slow().with(|config| config.patience = core::time::Duration::from_secs(2)),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":3000} modified=1000 date=1007
+               -> write w3 nodes/b.1.json match=l5 tombstone by=me
+        t=500  w3 unknown timed-out
+               -> read r4 nodes/b.1.json
+        t=2100 r4 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":3000} modified=1000 date=1009
+               -> write w5 nodes/b.1.json match=l5 tombstone by=me
+               -> done t1 error unavailable: the store did not answer in time: cells/a/own.json
+        t=2200 claim b
+               -> read r6 cells/b/own.json
+        t=2201 r6 found f9 {"node":"b.1","epoch":2}
+        t=2300 w5 applied l6
+               -> write w7 cells/b/own.json match=f9 node=me epoch=3
+        "#,
+    );
+}

@@ -206,8 +206,12 @@ fn a_corrupt_lease_proves_nothing_and_is_judged_with_the_largest_ttl() {
         t=4    r3 found e9 {"node":"d.1","epoch":6}
                -> read r4 nodes/d.1.json
         t=5    r4 found l5 garbage modified=1000 date=1063
-               -> write w5 nodes/d.1.json match=l5 tombstone by=me
-               body w5
+               -> read r5 nodes/d.1.json
+        t=6    r5 found l5 garbage modified=1000 date=1063
+               -> read r6 nodes/d.1.json
+        t=7    r6 found l5 garbage modified=1000 date=1063
+               -> write w7 nodes/d.1.json match=l5 tombstone by=me
+               body w7
                -> {"node":"d.1","expires_ms":0,"addr":"-","peer_protocol":1,"ownership_index_generation":"1","write":"me#2","fenced_by":"me"}
         "#,
     );
@@ -339,6 +343,25 @@ fn a_lease_that_came_as_garbage_once_is_judged_by_what_the_next_answer_says_unde
                -> read r4 nodes/b.1.json
         t=3002 r4 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":9000} modified=1000 date=1012
                -> write w5 nodes/b.1.json match=l5 tombstone by=me
+        "#,
+    );
+}
+
+#[test]
+fn a_tombstone_is_never_made_of_an_answer_that_came_as_garbage() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 garbage modified=1000 date=1099
+               -> read r3 nodes/b.1.json
+        t=3    r3 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":9000,"zone":"z1"} modified=1000 date=1099
+               -> write w4 nodes/b.1.json match=l5 tombstone by=me
+               body w4
+               -> {"expires_ms":0,"fenced_by":"me","node":"b.1","ttl_ms":9000,"write":"me#2","zone":"z1"}
         "#,
     );
 }

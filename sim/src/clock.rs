@@ -41,6 +41,11 @@ impl Moment {
         Self(self.0.saturating_add(nanos(by)))
     }
 
+    /// Returns the moment that lies `by` earlier, the start if there is none.
+    pub fn before(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(by)))
+    }
+
     /// Returns how long this moment lies after `earlier`, zero if it does not.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

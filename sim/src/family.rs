@@ -57,7 +57,8 @@ pub enum Promise {
     Liveness,
     /// G5: no write is unconditional, no takeover deletes.
     Writes,
-    /// What the applications acknowledged forms a history of one owner after another.
+    /// What the applications were told forms a history of one owner after another, and they acknowledged no more than
+    /// they were told. Where records are put back by force, what each session was told does so by itself.
     History,
     /// A session ends once, for a reason that is so, and is silent from then on.
     Sessions,
@@ -69,6 +70,11 @@ pub enum Promise {
     Twins,
     /// Nobody joins a store that cannot compare-and-swap.
     Fitness,
+    /// A node is sparing with requests: bounded for each call, one write in flight for each record, rest for a
+    /// throttled key.
+    Requests,
+    /// Each engine's own bookkeeping is in order.
+    Books,
 }
 
 impl Promise {
@@ -85,6 +91,8 @@ impl Promise {
         Self::Watches,
         Self::Twins,
         Self::Fitness,
+        Self::Requests,
+        Self::Books,
     ];
 
     /// Returns the name for reports: the guarantee's own, where it has one.
@@ -101,6 +109,8 @@ impl Promise {
             Self::Watches => "watches",
             Self::Twins => "twins",
             Self::Fitness => "fitness",
+            Self::Requests => "requests",
+            Self::Books => "books",
         }
     }
 }
@@ -163,7 +173,7 @@ impl Family {
             Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
             Self::Cloned | Self::Takers => &[Promise::Belief, Promise::Liveness],
             // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
-            Self::RecordsRemoved => &[Promise::Belief, Promise::History, Promise::Liveness],
+            Self::RecordsRemoved => &[Promise::Belief, Promise::Liveness],
             Self::Unfit => &[Promise::Liveness],
         }
     }

@@ -37,6 +37,7 @@ kinds! {
     CLONED = Cloned,
     CRASHED = Crashed,
     DONE = Done,
+    FINISHED = Finished,
     HANDLED = Handled,
     HEALED = Healed,
     JUMPED = Jumped,

@@ -145,6 +145,7 @@
 //! A test of this kind proves little unless it can fail. Break your application on purpose, one rule at a time, and
 //! see that some seed finds out; count what the worlds met ([`Report::seen`]), and demand that it was not nothing.
 
+mod aim;
 mod app;
 mod calm;
 pub mod checks;

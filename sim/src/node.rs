@@ -129,6 +129,11 @@ impl Machine {
         Some((self.clock.when(until?), self.generation))
     }
 
+    /// Returns when the engine wants to be woken.
+    pub(crate) const fn wakes(&self) -> Option<Instant> {
+        self.wake
+    }
+
     /// Tells whether the sleep of this number is the one that counts, and ends it.
     pub(crate) fn take_wake(&mut self, generation: u32) -> bool {
         let is_current = generation == self.generation;

@@ -54,6 +54,8 @@ pub struct Scenario {
     pub storm: Duration,
     /// What goes wrong until then.
     pub faults: Faults,
+    /// How often what could happen at any moment of a span happens around a deadline in it.
+    pub aim: Rate,
     /// How likely the built-in application holds on to a cell rather than giving it back or away.
     pub loyalty: Rate,
     /// How much longer than G4's bound the applications may take, once it is calm, until they are content.
@@ -105,6 +107,7 @@ impl Scenario {
             pace: ttl / 8,
             storm: ttl * 6,
             faults: Faults::default(),
+            aim: Rate::NEVER,
             loyalty: Rate::percent(80),
             grace: ttl * 4,
             family: Family::Common,
@@ -166,6 +169,7 @@ impl Scenario {
             pace: ttl / choices.one_of(&[4, 8, 2]),
             storm: ttl * choices.one_of(&[4, 6, 9]),
             faults: Faults::default(),
+            aim: Rate::NEVER,
             loyalty: choices.one_of(&[Rate::percent(80), Rate::percent(95), Rate::percent(50)]),
             grace: ttl * 4,
             family,
@@ -175,6 +179,22 @@ impl Scenario {
         if family == Family::Late {
             // Long enough for what lands minutes late to meet other sessions than its sender's.
             world.storm = world.storm.max(world.faults.lateness * 5 / 4);
+        }
+        if matches!(family, Family::Edge | Family::Silent) {
+            world.aim = choices.one_of(&[Rate::NEVER, Rate::percent(30), Rate::percent(60)]);
+            let spare = choices.number(4);
+            if spare == 1 && family == Family::Silent {
+                // Clocks at the ends of a wide drift, all of which is needed.
+                (world.config.drift_permille, world.drift_ppm) = (100, 100_000);
+                world.config.margin_hold = ttl / 10;
+            }
+            if spare >= 2 {
+                // Clocks that are true, and nothing allowed for: what is decided by the order of events alone.
+                world.config.drift_permille = 0;
+                world.config.margin_hold = Duration::ZERO;
+                world.config.clock.margin = Duration::ZERO;
+                (world.drift_ppm, world.disagreement) = (0, Duration::ZERO);
+            }
         }
         world
     }
@@ -189,10 +209,12 @@ impl Scenario {
             Promise::Twins => has_twins,
             Promise::Answers
             | Promise::Belief
+            | Promise::Books
             | Promise::Fence
             | Promise::History
             | Promise::Liveness
             | Promise::Record
+            | Promise::Requests
             | Promise::Sessions
             | Promise::Watches
             | Promise::Writes => family.keeps(*promise),

@@ -271,7 +271,7 @@ impl Version {
         &self.etag
     }
 
-    /// Returns its `Last-Modified`, as far as the store shows one.
+    /// Returns the stamp of this version, whether or not the store shows it.
     pub const fn modified(&self) -> StoreTime {
         self.modified
     }

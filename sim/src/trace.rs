@@ -79,6 +79,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Handled { now, authority, .. } => {
             [6, now.mono.as_nanos() ^ authority.map_or(0, |until| until.as_nanos().rotate_left(7))]
         }
+        Step::Finished => [31, 0],
         Step::Healed => [7, 0],
         Step::Jumped(machine, by) => [8, *machine as u64 ^ by.unsigned_abs()],
         Step::Noted(text) => [17, hash(text.as_bytes())],
@@ -94,7 +95,7 @@ fn words(step: &Step<'_>) -> [u64; 2] {
         Step::Started => [15, 0],
         Step::Meddled(deed, key) => [19 | (*deed as u64) << 8, hash(key.as_bytes())],
         Step::Cloned(of) => [20, *of as u64],
-        Step::Outage(span) => [17, span.as_nanos() as u64],
+        Step::Outage(span) => [21, span.as_nanos() as u64],
         Step::Suspended(span) => [18, span.as_nanos() as u64],
     }
 }
@@ -181,6 +182,7 @@ fn line(view: &View<'_>) -> Option<String> {
         Step::Crashed => write!(line, "dies"),
         Step::Done { ticket, outcome, .. } => write!(line, "-> done {ticket} {outcome:?}"),
         Step::Handled { .. } => Ok(()),
+        Step::Finished => write!(line, "the world ends"),
         Step::Healed => write!(line, "the storm is over"),
         Step::Jumped(machine, by) => {
             write!(line, "the wall clock of n{} jumps by {} ms", machine + 1, by / 1_000_000)

@@ -47,6 +47,8 @@ pub enum Step<'w> {
         /// What the engine now says it may act on, asked for each cell of the world.
         held: &'w [Tenure],
     },
+    /// The world has ended, and nothing was found in it so far.
+    Finished,
     /// The world stopped going wrong.
     Healed,
     /// A wall clock jumped by so many nanoseconds.

@@ -79,6 +79,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     /// Lets a process stand still until just before its authority ends, or for longer.
     fn pause_long(&mut self, session: usize) -> Result<(), Violation> {
         let pause = self.long();
+        let pause = self.aim_pause(pause);
         self.pause(session, pause)
     }
 

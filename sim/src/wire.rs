@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, FaultKind, Op, ReadReply, Reply, WriteReply};
+use tenure_core::{Event, FaultKind, Key, Op, ReadReply, Reply, WriteReply};
 
 use crate::app::App;
 use crate::checks::Violation;
@@ -35,6 +35,11 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// Tells whether it is a write of this record, still to come or done with.
+    pub(crate) fn is_for(&self, key: &Key) -> bool {
+        matches!(&self.op, Op::Write(op) if op.key == *key)
+    }
+
     /// Returns the same request as a clone of its sender knows it.
     fn forked(&self, session: usize) -> Self {
         let Self { sent, give_up, op, fate, .. } = self;
@@ -63,6 +68,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
     pub(crate) fn send(&mut self, session: usize, op: Op) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Sent(&op))?;
         let mut fate = self.scenario.faults.fate(&op, self.scenario.latency, self.choices);
+        self.aim_request(session, &op, &mut fate);
         if let Some(outage) = self.outage.filter(|outage| self.at < outage.until) {
             outage.befall(&op, &mut fate);
         }
@@ -72,8 +78,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             self.sessions[session].renews_since.get_or_insert(self.at);
         }
         let now = self.at;
-        let machine = &self.machines[self.sessions[session].machine];
-        let give_up = machine.clock.when(machine.now(now).mono.after(fate::timeout(&op)));
+        let give_up = self.gives_up(session, &op);
         let mut flight =
             Flight { session, sent: now, give_up, op, fate, reply: None, is_open: true, ahead: 0 };
         if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {

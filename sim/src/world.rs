@@ -165,9 +165,11 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             self.at = self.at.max(at);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
-                let Self { at, steps, trace, .. } = self;
-                return Err(Box::new(Failure { violation, at, steps, lines: trace.into_lines() }));
+                return Err(self.fail(violation));
             }
+        }
+        if let Err(violation) = self.emit(None, &Step::Finished) {
+            return Err(self.fail(violation));
         }
         Ok(Report {
             worlds: 1,
@@ -176,6 +178,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             seen: self.spotter.into_seen(),
             lines: self.trace.into_lines(),
         })
+    }
+
+    fn fail(self, violation: Violation) -> Box<Failure> {
+        Box::new(Failure { violation, at: self.at, steps: self.steps, lines: self.trace.into_lines() })
     }
 
     fn set_up(&mut self) {
@@ -300,6 +306,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             if self.choices.happens(self.scenario.faults.wakes_late) {
                 at = at.after(self.choices.between(Duration::ZERO, self.scenario.faults.slowness));
             }
+            let at = self.aim_wake(at);
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
         let mut held = core::mem::take(&mut self.held);

@@ -53,7 +53,7 @@ impl Cell {
         self.conflicts = 0;
         self.failures = 0;
         match ctx.memory.take_release(ctx.id) {
-            Some((epoch, etag)) => self.take(epoch.next(), Guard::Match(etag), ctx),
+            Some((epoch, etag)) => self.take(next(epoch, ctx), Guard::Match(etag), ctx),
             None => self.read(None, ctx),
         }
     }
@@ -102,17 +102,28 @@ impl Cell {
             return self.regress(Some(record.epoch), seen, floor, ctx);
         }
         ctx.memory.note(ctx.id, record.epoch);
-        let next = record.epoch.next();
+        let next = next(record.epoch, ctx);
         match record.holder() {
             Holder::Nobody => self.take(next, Guard::Match(etag), ctx),
             Holder::OfferedTo(node) if *node == ctx.env.node => {
+                if ctx.env.has(Defect::AcceptUnwritten) && ctx.may_grant() && !self.wants.is_empty() {
+                    return self.grant(record.epoch, etag, 0, ctx);
+                }
                 self.take(Some(record.epoch), Guard::Match(etag), ctx);
+            }
+            Holder::OfferedTo(node) if ctx.env.has(Defect::OfferIsHeld) => {
+                let seen = Seen { etag, node: node.clone(), epoch: record.epoch };
+                self.judge(seen, ctx);
             }
             Holder::OfferedTo(_) => self.take(next, Guard::Match(etag), ctx),
             Holder::Node(node) if *node == ctx.env.node => {
                 if ctx.env.has(Defect::GrantStaleOwn) && ctx.may_grant() {
                     let seq = record.write.as_ref().map_or(0, |write| write.seq);
                     return self.grant(record.epoch, etag, seq, ctx);
+                }
+                if ctx.env.has(Defect::OwnIsHeld) {
+                    let seen = Seen { etag, node: node.clone(), epoch: record.epoch };
+                    return self.judge(seen, ctx);
                 }
                 // A late write of ours landed: ours in name, held by nobody.
                 self.take(next, Guard::Match(etag), ctx);
@@ -156,6 +167,7 @@ impl Cell {
             Verdict::Live { addr, .. } => {
                 let by = HeldBy { node: seen.node.clone(), addr, epoch: seen.epoch };
                 let poll = ctx.env.config.poll;
+                let poll = if ctx.env.has(Defect::WaitNoPoll) { crate::config::TTL_MAX * 100 } else { poll };
                 let at = ctx.env.mono().after(ctx.env.rng.jitter(poll * 9 / 10, 100));
                 self.conflicts = 0;
                 self.state = State::Waiting { at, seen, by };
@@ -193,7 +205,9 @@ impl Cell {
         match fate {
             Fate::Applied { etag, .. } => {
                 ctx.memory.note(ctx.id, epoch);
-                if self.wants.is_empty() || !ctx.may_grant() {
+                if self.wants.is_empty() && ctx.env.has(Defect::CancelledIsKept) {
+                    self.state = State::Idle;
+                } else if self.wants.is_empty() || !ctx.may_grant() {
                     self.answer_wants(ctx, |_, _| ClaimError::Leaving);
                     self.give(epoch, etag, ctx);
                 } else {
@@ -237,7 +251,9 @@ impl Cell {
         self.conflicts = 0;
         self.state = State::Held { epoch, etag, seq, verify: None };
         for want in mem::take(&mut self.wants) {
-            ctx.claims.remove(&want.ticket);
+            if !ctx.env.has(Defect::LeakClaim) {
+                ctx.claims.remove(&want.ticket);
+            }
             let tenure = ctx.tenure(epoch);
             ctx.env.done(want.ticket, Outcome::Claimed(Ok(tenure)));
         }
@@ -316,8 +332,14 @@ impl Cell {
         self.forget_if_unwanted();
     }
 
-    pub(super) fn cancel(&mut self, ticket: Ticket) {
+    pub(super) fn cancel(&mut self, ticket: Ticket, ctx: &Ctx<'_>) {
         self.wants.retain(|want| want.ticket != ticket);
+        if ctx.env.has(Defect::CancelStopsSettling)
+            && self.wants.is_empty()
+            && matches!(self.state, State::Claiming { .. })
+        {
+            self.state = State::Idle;
+        }
         self.forget_if_unwanted();
     }
 
@@ -334,4 +356,15 @@ impl Cell {
             State::Claiming { .. } | State::Giving(_) | State::Held { .. } | State::Idle => {}
         }
     }
+}
+
+/// Returns the epoch of the claim that follows on one.
+fn next(epoch: Epoch, ctx: &Ctx<'_>) -> Option<Epoch> {
+    if ctx.env.has(Defect::ClaimSameEpoch) {
+        return Some(epoch);
+    }
+    if ctx.env.has(Defect::EpochSkips) {
+        return epoch.next()?.next();
+    }
+    epoch.next()
 }

@@ -28,7 +28,7 @@ use crate::error::{ClaimError, FenceCause, HeldBy, ReleaseError, TransferError, 
 use crate::event::{Notice, Outcome, Tenure, Ticket};
 use crate::id::{CellId, ETag, Epoch, NodeId};
 use crate::memory::Memory;
-use crate::peer::{Peers, Verdict};
+use crate::peer::{Asker, Peers, Verdict};
 use crate::store::{AttemptId, Fault, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::Write;
@@ -163,7 +163,8 @@ impl Cells {
         let result = step(cell, &mut ctx);
         self.giving += usize::from(matches!(cell.state, State::Giving(_)));
         let is_idle = matches!(cell.state, State::Idle);
-        let next = cell.deadline();
+        let is_forgotten = ctx.env.has(Defect::LostWakeUp) && matches!(cell.state, State::Pausing { .. });
+        let next = cell.deadline().filter(|_| !is_forgotten);
         if due != next {
             if let Some(due) = due {
                 self.deadlines.remove(&(due.at, id.clone()));
@@ -227,7 +228,7 @@ impl Cells {
     /// Stops waiting on a caller's behalf; what then proves to be owned is given back.
     pub(crate) fn cancel(&mut self, ticket: Ticket, with: With<'_>) {
         if let Some(id) = self.claims.remove(&ticket) {
-            self.with(&id, with, |cell, _| cell.cancel(ticket));
+            self.with(&id, with, |cell, ctx| cell.cancel(ticket, ctx));
         }
     }
 
@@ -303,6 +304,32 @@ impl Cells {
         self.map.iter().filter(|(_, cell)| matches!(cell.state, State::Held { .. })).map(|(id, _)| id)
     }
 
+    /// Checks the indices against the cells, and each cell by itself.
+    pub(crate) fn check(&self, env: &Env, peers: &Peers) -> Result<(), &'static str> {
+        let (mut deadlines, mut wants, mut giving) = (0, 0, 0);
+        for (id, cell) in &self.map {
+            if let Some(deadline) = cell.deadline() {
+                deadlines += 1;
+                if self.deadlines.get(&(deadline.at, id.clone())) != Some(&deadline.timer) {
+                    return Err("a cell waits for a time at which it is not woken");
+                }
+            }
+            wants += cell.wants.len();
+            giving += usize::from(matches!(cell.state, State::Giving(_)));
+            if cell.wants.iter().any(|want| self.claims.get(&want.ticket) != Some(id)) {
+                return Err("a claim waits that could not be cancelled");
+            }
+            cell.check(id, env, peers)?;
+        }
+        if deadlines != self.deadlines.len() {
+            return Err("a cell is woken at a time for which it does not wait");
+        }
+        if wants != self.claims.len() {
+            return Err("a claim is kept that waits for nothing");
+        }
+        if giving != self.giving { Err("the cells being given up are miscounted") } else { Ok(()) }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
@@ -376,6 +403,39 @@ impl Cell {
             | State::Pausing { .. }
             | State::Reading { .. }
             | State::Waiting { .. } => {}
+        }
+    }
+
+    /// Checks that something will move this cell on, and that somebody needs it.
+    fn check(&self, id: &CellId, env: &Env, peers: &Peers) -> Result<(), &'static str> {
+        let target = Target::Cell(id.clone());
+        let is_awake = match &self.state {
+            State::Claiming { write, .. } => write.is_awake(env),
+            State::Giving(giving) => giving.is_awake(env),
+            State::Held { verify, .. } => verify.as_ref().is_none_or(|round| round.is_awake(&target, env)),
+            State::Idle => return Err("a cell is kept for nothing"),
+            State::Judging(seen) => peers.is_asked(&seen.node, &Asker::Cell(id.clone())),
+            State::Pausing { .. } | State::Waiting { .. } => true,
+            State::Reading { id: read, .. } => env.awaits_read(*read, &target),
+        };
+        if !is_awake {
+            return Err("a cell waits for nothing");
+        }
+        match &self.state {
+            State::Judging(_) | State::Pausing { .. } | State::Reading { .. } | State::Waiting { .. }
+                if self.wants.is_empty() =>
+            {
+                Err("a cell is claimed for nobody")
+            }
+            State::Held { .. } if !self.wants.is_empty() => Err("a claim waits for a cell that is held"),
+            State::Claiming { .. }
+            | State::Giving(_)
+            | State::Held { .. }
+            | State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => Ok(()),
         }
     }
 

@@ -1,8 +1,10 @@
 //! An answer says what is so: it fits its question, and a cell that is granted is held.
 
-use tenure_core::{Call, Location, Notice, Outcome, Tenure};
+use tenure_core::{Call, ClaimError, Location, Notice, Outcome, Tenure};
 
+use super::fence::was_held;
 use super::{Check, Violation};
+use crate::clock::Moment;
 use crate::kinds::Kinds;
 use crate::node::Session;
 use crate::view::{Step, View};
@@ -31,11 +33,11 @@ impl Check for Answers {
         }
         let held = &mut self.held[actor];
         match view.step {
-            Step::Done { call, outcome, .. } => {
+            Step::Done { call, asked, outcome, .. } => {
                 if let Outcome::Claimed(Ok(tenure)) = outcome {
                     held.push(tenure.clone());
                 }
-                done(view, session, call, outcome)
+                done(view, session, (call, *asked), outcome)
                     .map_err(|why| Violation::new("answers", format_args!("{why}: {call:?} -> {outcome:?}")))
             }
             Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
@@ -63,7 +65,12 @@ impl Check for Answers {
     }
 }
 
-fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> Result<(), &'static str> {
+fn done(
+    view: &View<'_>,
+    session: &Session,
+    (call, asked): (&Call, Moment),
+    outcome: &Outcome,
+) -> Result<(), &'static str> {
     let held = |cell| session.engine().tenure(cell, view.now(session));
     let is_so = match (call, outcome) {
         (Call::Claim { cell, .. }, Outcome::Claimed(Ok(tenure))) => {
@@ -72,7 +79,15 @@ fn done(view: &View<'_>, session: &Session, call: &Call, outcome: &Outcome) -> R
         (Call::Locate { cell, .. }, Outcome::Located(Ok(Location::Here(epoch)))) => {
             held(cell).is_some_and(|tenure| tenure.epoch == *epoch)
         }
-        (Call::Locate { .. }, Outcome::Located(Ok(Location::At { node, .. }))) => node != session.id(),
+        (
+            Call::Claim { .. },
+            Outcome::Claimed(Err(ClaimError::Held(_, by) | ClaimError::Timeout(_, Some(by)))),
+        ) => by.node != *session.id(),
+        (Call::Locate { cell, max_age }, Outcome::Located(Ok(Location::At { node, epoch, .. }))) => {
+            // The clock that measures the age may be a little slow.
+            let since = asked.before(*max_age * 6 / 5);
+            node != session.id() && was_held(view, node, cell, *epoch, since)
+        }
         (
             Call::Release(tenure) | Call::Transfer { tenure, .. },
             Outcome::Released(_) | Outcome::Transferred(_),

@@ -38,7 +38,7 @@ impl Check for Fence {
 }
 
 /// Tells whether the record named this holder and epoch at some instant from `since` until now.
-fn was_held(view: &View<'_>, node: &NodeId, cell: &CellId, epoch: Epoch, since: Moment) -> bool {
+pub(super) fn was_held(view: &View<'_>, node: &NodeId, cell: &CellId, epoch: Epoch, since: Moment) -> bool {
     let history = view.store.history(Key::owner(cell).as_str());
     let mut until = None;
     history

@@ -4,10 +4,12 @@
 
 mod answers;
 mod belief;
+mod books;
 mod fence;
 mod fitness;
-mod history;
+mod linear;
 mod record;
+mod requests;
 mod session;
 mod twins;
 mod watches;
@@ -15,10 +17,12 @@ mod writes;
 
 pub use answers::Answers;
 pub use belief::Belief;
+pub use books::Books;
 pub use fence::Fence;
 pub use fitness::Fitness;
-pub use history::History;
+pub use linear::Linear;
 pub use record::Record;
+pub use requests::Requests;
 pub use session::Sessions;
 pub use twins::Twins;
 pub use watches::Watches;
@@ -51,7 +55,7 @@ pub trait Check: fmt::Debug {
 /// Something is not as it must be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// The check that found it.
+    /// The check that found it, by the name of its promise ([`Promise::as_str`](crate::Promise::as_str)).
     pub check: &'static str,
     /// What it found.
     pub why: String,
@@ -80,7 +84,7 @@ pub struct Standard {
     answers: Answers,
     belief: Belief,
     fence: Fence,
-    history: History,
+    history: Linear,
     record: Record,
     sessions: Sessions,
     writes: Writes,
@@ -94,7 +98,7 @@ impl Standard {
             answers: Answers::default(),
             belief: Belief,
             fence: Fence,
-            history: History::default(),
+            history: Linear::default(),
             record: Record,
             sessions: Sessions::default(),
             writes: Writes::default(),
@@ -124,17 +128,24 @@ pub fn standard(scenario: &Scenario) -> Vec<Box<dyn Check>> {
     scenario.promises().filter_map(check).collect()
 }
 
+/// Returns the same without the one of this promise: to see what it catches that no other does.
+pub fn standard_but(promise: Promise, scenario: &Scenario) -> Vec<Box<dyn Check>> {
+    scenario.promises().filter(|other| *other != promise).filter_map(check).collect()
+}
+
 fn check(promise: Promise) -> Option<Box<dyn Check>> {
     match promise {
         Promise::Answers => Some(Box::<Answers>::default()),
         Promise::Belief => Some(Box::new(Belief)),
+        Promise::Books => Some(Box::new(Books)),
         Promise::Fence => Some(Box::new(Fence)),
         Promise::Fitness => Some(Box::new(Fitness)),
-        Promise::History => Some(Box::<History>::default()),
+        Promise::History => Some(Box::<Linear>::default()),
         Promise::Liveness => None,
         Promise::Twins => Some(Box::<Twins>::default()),
         Promise::Watches => Some(Box::<Watches>::default()),
         Promise::Record => Some(Box::new(Record)),
+        Promise::Requests => Some(Box::<Requests>::default()),
         Promise::Sessions => Some(Box::<Sessions>::default()),
         Promise::Writes => Some(Box::<Writes>::default()),
     }

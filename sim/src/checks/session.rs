@@ -1,7 +1,7 @@
 //! A session ends once, and then it is over: it holds nothing, writes nothing and never comes back.
 
 use tenure_core::{
-    FenceCause, Guard, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Reply, Tenure,
+    Call, FenceCause, Guard, Holder, Instant, Key, LeaseRecord, Notice, Op, Outcome, OwnerRecord, Reply,
     WriteReply,
 };
 
@@ -20,27 +20,20 @@ pub struct Sessions {
 struct Memory {
     /// Why it ended, once it said so.
     fenced: Option<FenceCause>,
+    /// Whether its application has asked it to leave.
+    is_leaving: bool,
     /// Whether it has sent the tombstone of its own lease.
     has_left: bool,
     /// The latest end of authority it told its application.
     authority: Option<Instant>,
-    /// Every claim it was granted.
-    grants: Vec<Grant>,
     /// Whether the store rejected a write of its under a guard that held.
     was_contradicted: bool,
 }
 
-#[derive(Clone, Debug, Hash)]
-struct Grant {
-    tenure: Tenure,
-    /// The record that the claim made.
-    record: OwnerRecord,
-    is_over: bool,
-}
-
 impl Check for Sessions {
     fn kinds(&self) -> Kinds {
-        Kinds::CLONED
+        Kinds::ASKED
+            .and(Kinds::CLONED)
             .and(Kinds::DONE)
             .and(Kinds::HANDLED)
             .and(Kinds::NOTICED)
@@ -60,14 +53,16 @@ impl Check for Sessions {
         }
         let memory = &mut self.memories[actor];
         let found = match view.step {
-            Step::Done { outcome: Outcome::Claimed(Ok(tenure)), .. } => memory.granted(view, session, tenure),
+            Step::Asked(_, Call::Leave) => {
+                memory.is_leaving = true;
+                Ok(())
+            }
+            Step::Done { outcome: Outcome::Claimed(Ok(_)), .. } if memory.is_leaving => {
+                Err("a cell is granted while the node leaves")
+            }
             Step::Handled { now, authority, .. } => memory.handled(view, session, now.mono, *authority),
             Step::Noticed(Notice::Authority { until }) => {
                 memory.authority = Some(*until);
-                Ok(())
-            }
-            Step::Noticed(Notice::CellEnded(tenure) | Notice::CellLost { tenure, .. }) => {
-                memory.over(tenure);
                 Ok(())
             }
             Step::Noticed(Notice::Fenced(cause)) => memory.ended(view, session, *cause),
@@ -81,36 +76,11 @@ impl Check for Sessions {
             }
             _ => Ok(()),
         };
-        found.map_err(|why| Violation::new("session", format_args!("session {}: {why}", actor + 1)))
+        found.map_err(|why| Violation::new("sessions", format_args!("session {}: {why}", actor + 1)))
     }
 }
 
 impl Memory {
-    /// Once the tenure of a claim is over it takes a new claim, at an epoch no lower.
-    fn granted(&mut self, view: &View<'_>, session: &Session, tenure: &Tenure) -> Result<(), &'static str> {
-        let is_ours = |record: &&OwnerRecord| {
-            record.epoch == tenure.epoch && record.holder() == Holder::Node(session.id())
-        };
-        let history = view.store.history(Key::owner(&tenure.cell).as_str());
-        // That there is a record at all is G3's concern.
-        let record = history.iter().rev().filter_map(|version| version.owner.as_ref()).find(is_ours);
-        let Some(record) = record.cloned() else { return Ok(()) };
-        for earlier in self.grants.iter().filter(|grant| grant.tenure.cell == tenure.cell) {
-            if earlier.tenure.epoch > tenure.epoch {
-                return Err("an epoch is granted after a higher one");
-            }
-            if earlier.is_over && earlier.record.write == record.write {
-                return Err("a claim is granted again after its tenure was over");
-            }
-        }
-        self.grants.push(Grant { tenure: tenure.clone(), record, is_over: false });
-        Ok(())
-    }
-
-    fn over(&mut self, tenure: &Tenure) {
-        self.grants.iter_mut().filter(|grant| grant.tenure == *tenure).for_each(|grant| grant.is_over = true);
-    }
-
     fn handled(
         &self,
         view: &View<'_>,
@@ -158,9 +128,21 @@ impl Memory {
     }
 
     fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
-        let (Op::Write(_) | Op::Remove(_)) = op else { return Ok(()) };
-        let Op::Write(write) = op else {
-            return if self.has_left { Err("a session removes something after it has left") } else { Ok(()) };
+        let write = match op {
+            // What is left of an unfinished probe is cleared away after all.
+            Op::Remove(op) if !op.key.as_str().starts_with(PROBES) => {
+                return if self.has_left {
+                    Err("a session removes something after it has left")
+                } else {
+                    Ok(())
+                };
+            }
+            Op::Remove(_) => return Ok(()),
+            Op::List(_) | Op::Read(_) if self.fenced.is_some() => {
+                return Err("an ended session asks the store");
+            }
+            Op::List(_) | Op::Read(_) => return Ok(()),
+            Op::Write(write) => write,
         };
         let is_own_lease = write.key == *session.lease_key();
         let is_tombstone = is_own_lease && is_tombstone(&write.body);
@@ -201,3 +183,6 @@ fn holds_something(view: &View<'_>, session: &Session) -> bool {
     let now = view.now(session);
     view.cells.iter().any(|cell| session.engine().tenure(cell, now).is_some())
 }
+
+/// Where a node tries out the store.
+const PROBES: &str = "probe/";

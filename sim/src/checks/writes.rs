@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, WriteOp};
+use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, TTL_MAX, WriteOp};
 
 use super::{Check, Violation};
 use crate::kinds::Kinds;
@@ -35,7 +35,7 @@ impl Check for Writes {
             Op::Remove(op) => remove(view, op.key.as_str()),
             Op::Write(op) if op.key == *session.lease_key() => self.own_lease(actor, op),
             Op::Write(op) if op.key.as_str().starts_with(Key::OWNERS) => owner(view, session, op),
-            Op::Write(op) if op.key.as_str().starts_with(Key::LEASES) => other_lease(op),
+            Op::Write(op) if op.key.as_str().starts_with(Key::LEASES) => other_lease(view, op),
             Op::List(_) | Op::Read(_) | Op::Write(_) => Ok(()),
         };
         found.map_err(|why| Violation::new("G5", format_args!("{why}: {}", Request(op))))
@@ -76,11 +76,28 @@ fn owner(view: &View<'_>, session: &Session, op: &WriteOp) -> Result<(), &'stati
     }
 }
 
-fn other_lease(op: &WriteOp) -> Result<(), &'static str> {
+fn other_lease(view: &View<'_>, op: &WriteOp) -> Result<(), &'static str> {
     let lease = LeaseRecord::parse(&op.body).map_err(|_| "a lease that cannot be parsed")?;
-    match op.guard {
+    match &op.guard {
         Guard::Absent if lease.is_tombstone() => Err("a removed lease is fenced without having been judged"),
+        Guard::Absent if lease.ttl != Some(TTL_MAX) => {
+            Err("a placeholder lives for less than the largest ttl")
+        }
+        Guard::Absent => Ok(()),
         Guard::Match(_) if !lease.is_tombstone() => Err("another node's lease is changed, not fenced"),
-        Guard::Absent | Guard::Match(_) => Ok(()),
+        Guard::Match(etag) => {
+            let mut versions = view.store.history(op.key.as_str()).iter().rev();
+            let body =
+                versions.find(|version| version.etag() == etag).and_then(|version| version.body.as_ref());
+            match body.map(|body| LeaseRecord::parse(body)) {
+                Some(Ok(judged)) if rest(&judged) != rest(&lease) => Err("a fenced lease loses what it said"),
+                Some(_) | None => Ok(()),
+            }
+        }
     }
+}
+
+/// Returns what a tombstone says like the lease that it replaces.
+fn rest(lease: &LeaseRecord) -> impl PartialEq + '_ {
+    (&lease.node, &lease.addr, lease.ttl, &lease.load, &lease.meta)
 }
