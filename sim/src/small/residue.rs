@@ -28,6 +28,8 @@ pub(super) struct Residue<'s> {
 
 impl Hash for Residue<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // Beginnings differ in where the store's second begins.
+        self.store.stamping().hash(state);
         for key in self.store.keys() {
             let versions = self.store.history(key);
             let Some((last, past)) = versions.split_last() else { continue };

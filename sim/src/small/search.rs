@@ -237,6 +237,10 @@ mod tests {
         let claim = [(Wish::Claim, 1)];
         let scopes = [
             fine().asking(&claim).with_faults(1, &any),
+            Scope { horizon: 4, rivals_rest: true, ..Scope::whole_seconds(4) }
+                .with_disagreement()
+                .asking(&claim)
+                .with_faults(1, &one),
             fine().asking(&claim).with_faults(2, &one),
             fine().asking(&[(Wish::Claim, 1), (Wish::Release, 1)]).without_faults(),
             fine().asking(&[(Wish::Verify, 1), (Wish::Leave, 1)]).with_faults(1, &one),
