@@ -237,7 +237,7 @@ mod tests {
         let claim = [(Wish::Claim, 1)];
         let scopes = [
             fine().asking(&claim).with_faults(1, &any),
-            Scope { horizon: 4, rivals_rest: true, ..Scope::whole_seconds(4) }
+            Scope { horizon: 4, rivals_rest: true, ..Scope::whole_seconds(6) }
                 .with_disagreement()
                 .asking(&claim)
                 .with_faults(1, &one),
