@@ -94,6 +94,10 @@ impl Store {
         Self { flaw, ..self }
     }
 
+    pub(crate) const fn stamping(&self) -> &Stamping {
+        &self.stamping
+    }
+
     /// Executes one operation.
     pub fn execute(&mut self, op: &Op, visit: Visit) -> Reply {
         match op {
