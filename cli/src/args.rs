@@ -95,6 +95,9 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Run simulated fleets on the very engine that this command runs on: tenure sim --help
+    #[command(disable_help_flag = true)]
+    Sim(SimArgs),
     /// The leader of the process group of `run`
     #[command(name = "__anchor", hide = true)]
     Anchor,
@@ -206,6 +209,14 @@ States:
 
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
+
+/// `tenure sim`, which reads its own words.
+#[derive(Args, Debug)]
+pub(crate) struct SimArgs {
+    /// What to run; --help says what there is
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<OsString>,
+}
 
 /// The options of the watchdog, which only `run` starts.
 #[derive(Args, Debug)]

@@ -49,6 +49,8 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),
         Command::Run(args) => run::main(global, args),
+        Command::Sim(_) if global.json => Err(Failure::usage("sim prints for people: it has no --json")),
+        Command::Sim(args) => Ok(tenure_sim::command::main("tenure sim", args.words.iter().cloned())),
         Command::Watchdog(args) => run::watchdog(args),
     }
 }

@@ -7,23 +7,65 @@ use core::num::NonZeroU64;
 
 use crate::digits;
 use crate::name::{self, NameError, What};
+use crate::store::Key;
+
+/// What an id has that is kept as the key of its record: the key is needed all the time, and then costs nothing.
+macro_rules! id_in_key {
+    ($name:ident, $before:expr, $after:literal) => {
+        impl $name {
+            const BEFORE: &'static str = $before;
+            const AFTER: &'static str = $after;
+
+            fn legal(text: &str) -> Self {
+                Self(Key::join([Self::BEFORE, text, Self::AFTER]))
+            }
+
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                let key = self.0.as_str();
+                &key[Self::BEFORE.len()..key.len() - Self::AFTER.len()]
+            }
+
+            fn bytes(&self) -> &[u8] {
+                let key = self.0.as_str().as_bytes();
+                &key[Self::BEFORE.len()..key.len() - Self::AFTER.len()]
+            }
+
+            pub(crate) const fn key(&self) -> &Key {
+                &self.0
+            }
+        }
+
+        /// By text. Most ids that are compared are the same one, and need not be read.
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                if self.0.is_same(&other.0) { Ordering::Equal } else { self.bytes().cmp(other.bytes()) }
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.as_str()).finish()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
 
 /// The name of a cell: anything that must have one owner.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct CellId(Arc<str>);
-
-/// By text. Most names that are compared are the same one, and need not be read.
-impl Ord for CellId {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
-    }
-}
-
-impl PartialOrd for CellId {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+#[derive(Clone, Eq, Hash, PartialEq)]
+pub struct CellId(Key);
 
 impl CellId {
     /// Takes a legal name: 1 to 255 bytes of `[A-Za-z0-9_.:$-]`, not `.` or `..`.
@@ -32,7 +74,7 @@ impl CellId {
     /// Refuses any other text; the error shows the escaped form, if that is short enough to be legal.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if name::is_cell(text) {
-            return Ok(Self(text.into()));
+            return Ok(Self::legal(text));
         }
         let hint = Some(name::escape(text)).filter(|escaped| name::is_cell(escaped));
         Err(NameError::new(What::Cell, text, hint))
@@ -45,28 +87,21 @@ impl CellId {
     pub fn escape(text: &str) -> Result<Self, NameError> {
         let escaped = name::escape(text);
         if name::is_cell(&escaped) {
-            return Ok(Self(escaped.into()));
+            return Ok(Self::legal(&escaped));
         }
         Err(NameError::new(What::Cell, text, None))
     }
-
-    /// Returns the name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for CellId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+id_in_key! {
+    CellId, Key::OWNERS, "/own.json"
 }
 
 /// The identity of one run of one process: `<name>.<session>`, never used again after it ends.
 ///
 /// A foreign implementation's id may be any legal text, with or without a session.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct NodeId(Arc<str>);
+#[derive(Clone, Eq, Hash, PartialEq)]
+pub struct NodeId(Key);
 
 impl NodeId {
     /// Joins an operator's name (1 to 111 bytes of `[A-Za-z0-9_.-]`) and a fresh session.
@@ -76,7 +111,8 @@ impl NodeId {
     pub fn new(name: &str, session: SessionId) -> Result<Self, NameError> {
         Self::check_name(name)?;
         let mut room = [0; 20];
-        Ok(Self([name, ".", digits::hexadecimal(session.bits(), &mut room)].concat().into()))
+        let session = digits::hexadecimal(session.bits(), &mut room);
+        Ok(Self(Key::join([Self::BEFORE, name, ".", session, Self::AFTER])))
     }
 
     /// Refuses what cannot be an operator's name.
@@ -90,21 +126,14 @@ impl NodeId {
     /// Refuses any other text, since an id becomes part of a key.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         if name::is_node(text, 128) {
-            return Ok(Self(text.into()));
+            return Ok(Self::legal(text));
         }
         Err(NameError::new(What::Node, text, None))
     }
-
-    /// Returns the id.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+id_in_key! {
+    NodeId, Key::LEASES, ".json"
 }
 
 /// 64 fresh random bits that make a process a new node, printed as 16 hexadecimal digits.

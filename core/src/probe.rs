@@ -178,7 +178,7 @@ fn send(key: &Key, guard: Guard, env: &mut Env) -> AttemptId {
     let number = digits::decimal(env.rng.next(), &mut room);
     let mut body = *br#"{"probe":00000000000000000000}"#;
     let end = START + number.len();
-    body[START..end].copy_from_slice(number.as_bytes());
+    body[START..end].copy_from_slice(number);
     body[end] = b'}';
     env.write(Target::Probe, key.clone(), guard, body[..=end].into())
 }

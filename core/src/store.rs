@@ -29,12 +29,12 @@ impl Key {
 
     /// Returns the key of a cell's owner record.
     pub fn owner(cell: &CellId) -> Self {
-        Self::join([Self::OWNERS, cell.as_str(), "/own.json"])
+        cell.key().clone()
     }
 
     /// Returns the key of a node's lease.
     pub fn lease(node: &NodeId) -> Self {
-        Self::join([Self::LEASES, node.as_str(), ".json"])
+        node.key().clone()
     }
 
     /// Returns the key of the marker that outlives a cleaned lease.
@@ -44,11 +44,11 @@ impl Key {
 
     /// Returns the key of a probe object.
     pub fn probe(number: u64) -> Self {
-        Self::join(["probe/", digits::hexadecimal(number, &mut [0; 20]), ""])
+        Self::join(["probe/", digits::hexadecimal(number, &mut [0; 20])])
     }
 
     /// Puts a key together where it costs no allocation but its own.
-    fn join(parts: [&str; 3]) -> Self {
+    pub(crate) fn join<const N: usize>(parts: [&str; N]) -> Self {
         let mut buffer = [0; KEY_MAX];
         let mut end = 0;
         for part in parts {
@@ -56,6 +56,11 @@ impl Key {
             end += part.len();
         }
         Self(core::str::from_utf8(&buffer[..end]).expect("texts, one after the other, are text").into())
+    }
+
+    /// Tells whether the two are copies of one key, which makes them equal.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Returns the key's text.

@@ -20,6 +20,9 @@ pub trait Choices {
     fn goes_on(&mut self) -> bool {
         true
     }
+
+    /// Is told whose turn it now is, as a number that is the same for what happens to one machine in one way.
+    fn turns_to(&mut self, _whose: u64) {}
 }
 
 /// Choices that follow from a seed: equal seeds give equal worlds.
@@ -84,9 +87,12 @@ impl Tape<'_> {
     pub fn parse(text: &str) -> Result<Vec<u32>, &str> {
         let mut choices = Vec::new();
         for word in text.trim().split('.') {
-            let zeros = word
-                .strip_prefix('z')
-                .map(|zeros| zeros.parse::<usize>().ok().filter(|zeros| *zeros <= ZEROS_MAX));
+            let zeros = word.strip_prefix('z').map(|zeros| {
+                zeros
+                    .parse::<usize>()
+                    .ok()
+                    .filter(|zeros| *zeros <= LENGTH_MAX - choices.len().min(LENGTH_MAX))
+            });
             match zeros {
                 Some(Some(zeros)) => choices.resize(choices.len() + zeros, 0),
                 Some(None) => return Err(word),
@@ -196,10 +202,9 @@ pub trait Draw: Choices {
 
     /// Draws a time from `least` to just below `most`.
     fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        let span = most.saturating_sub(least).as_nanos();
-        let part = u128::from(self.below(FINEST));
-        let nanos = (span * part) >> FINEST.trailing_zeros();
-        least + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
+        let part = u128::from(span) * u128::from(self.below(FINEST));
+        least + Duration::from_nanos((part >> FINEST.trailing_zeros()) as u64)
     }
 }
 
@@ -212,9 +217,10 @@ pub(crate) const fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// More zeros in a row than any world asks for.
-const ZEROS_MAX: usize = 10_000_000;
-const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
+/// More choices than any world asks for.
+const LENGTH_MAX: usize = 10_000_000;
+/// Of how many parts rates are.
+pub(crate) const MILLION: NonZeroU32 = NonZeroU32::new(1_000_000).expect("not zero");
 const FINEST: NonZeroU32 = NonZeroU32::new(1 << 24).expect("not zero");
 
 #[cfg(test)]

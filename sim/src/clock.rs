@@ -101,9 +101,15 @@ impl Clock {
 
     /// Returns the first moment at which the monotonic clock reads at least `mono`.
     pub(crate) fn when(&self, mono: Instant) -> Moment {
-        let gone = u128::from((mono.as_nanos() + self.stood).saturating_sub(self.start));
-        let true_gone = (gone * u128::from(PPM)).div_ceil(u128::from(self.rate()));
-        Moment(u64::try_from(true_gone).unwrap_or(u64::MAX))
+        let gone = (mono.as_nanos() + self.stood).saturating_sub(self.start);
+        Moment(match gone.checked_mul(PPM) {
+            Some(product) => product.div_ceil(self.rate()),
+            // A world of five hours or more: the product needs more bits, and a division that is slow.
+            None => {
+                let true_gone = (u128::from(gone) * u128::from(PPM)).div_ceil(u128::from(self.rate()));
+                u64::try_from(true_gone).unwrap_or(u64::MAX)
+            }
+        })
     }
 
     fn measured(&self, at: Moment) -> u64 {

@@ -16,6 +16,9 @@ macro_rules! kinds {
                 #[doc = concat!("Steps that are [`Step::", stringify!($variant), "`].")]
                 pub const $name: Self = Self(1 << Number::$name as u32);
             )*
+            const EACH: &'static [Self] = &[$(Self::$name,)*];
+            /// How many kinds there are.
+            pub(crate) const COUNT: usize = Self::EACH.len();
             /// No step.
             pub const NONE: Self = Self(0);
             /// Every step.
@@ -61,6 +64,16 @@ impl Kinds {
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Returns the kinds in the set, one by one.
+    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
+        Self::EACH.iter().copied().filter(move |kind| kind.meets(self))
+    }
+
+    /// Returns the number of the only kind in the set, less than [`COUNT`](Self::COUNT).
+    pub(crate) const fn number(self) -> usize {
+        self.0.trailing_zeros() as usize
     }
 
     /// Tells whether the two sets have a kind in common.

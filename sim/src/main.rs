@@ -1,9 +1,7 @@
 //! `cargo sim`: runs simulated worlds and prints what they met.
 
-mod command;
-
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    command::main()
+    tenure_sim::command::main("cargo sim", std::env::args_os().skip(1)).into()
 }

@@ -34,6 +34,25 @@ pub(crate) enum Occasion {
 }
 
 impl Occasion {
+    /// Returns a number for each kind of occasion.
+    pub(crate) const fn kind(self) -> u64 {
+        match self {
+            Self::Arrive { .. } => 0,
+            Self::Deliver { .. } => 1,
+            Self::GiveUp { .. } => 2,
+            Self::Wake { .. } => 3,
+            Self::Tick { .. } => 4,
+            Self::Turn { .. } => 5,
+            Self::Bring { .. } => 6,
+            Self::Foreign { .. } => 7,
+            Self::Weather => 8,
+            Self::Resume { .. } => 9,
+            Self::Start { .. } => 10,
+            Self::Heal => 11,
+            Self::Judge => 12,
+        }
+    }
+
     /// Turns an answer that would arrive into one that is waited for in vain: its connection is gone.
     pub(crate) fn lose_answer(&mut self) {
         if let Self::Deliver { flight } = *self {
@@ -43,7 +62,7 @@ impl Occasion {
 }
 
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// The moment, then the number in order of planning, then the place in `occasions`: one number each, the next
     /// one last. Little is ahead at any time, and most of what is planned happens soon: its place is near the end.
@@ -55,14 +74,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Expects so many occasions to be ahead at a time.
-    pub(crate) fn with_room(room: usize) -> Self {
-        Self {
-            keys: Vec::with_capacity(room),
-            occasions: Vec::with_capacity(room),
-            free: Vec::with_capacity(room),
-            planned: 0,
-        }
+    /// Forgets everything that was planned.
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.occasions.clear();
+        self.free.clear();
+        self.planned = 0;
     }
 
     pub(crate) fn plan(&mut self, at: Moment, occasion: Occasion) {
@@ -97,7 +114,7 @@ mod tests {
 
     #[test]
     fn occasions_come_by_time_and_at_one_moment_in_the_order_they_were_planned() {
-        let mut queue = Queue::with_room(2);
+        let mut queue = Queue::default();
         let plan =
             |queue: &mut Queue, at, session| queue.plan(Moment::from_nanos(at), Occasion::Tick { session });
         for (at, session) in [(u64::MAX, 1), (7, 2), (0, 3), (7, 4)] {

@@ -1,5 +1,6 @@
 //! Many worlds: which seeds, on how many threads, and which failure is reported.
 
+use core::any::Any;
 use core::fmt;
 use core::num::NonZeroUsize;
 use core::ops::Range;
@@ -102,16 +103,46 @@ impl Plan {
         threads: NonZeroUsize,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Report, Found> {
-        run_many(start, count, threads, progress, &|seed| self.run(seed, Trace::silent()))
+        self.run_while(start, count, threads, &|done| {
+            progress(done);
+            true
+        })
+    }
+
+    /// Does as [`run_all`](Self::run_all) for as long as `goes_on` says so: it is told now and then how many worlds have
+    /// run. What is returned is about the first worlds, without a gap; [`Report::worlds`] says how many they are.
+    ///
+    /// # Errors
+    /// Returns the lowest seed that violated a check.
+    pub fn run_while(
+        &self,
+        start: u64,
+        count: u64,
+        threads: NonZeroUsize,
+        goes_on: &(dyn Fn(u64) -> bool + Sync),
+    ) -> Result<Report, Found> {
+        run_many(start, count, threads, goes_on, &|seed| self.run(seed, Trace::silent()))
     }
 
     /// Returns the lowest of these seeds at which the planted bug, and nothing else, violates a check: the same
     /// seed must hold without it.
     pub fn first_caught(&self, start: u64, count: u64, threads: NonZeroUsize) -> Option<Found> {
+        self.first_caught_while(start, count, threads, &|| true)
+    }
+
+    /// Does as [`first_caught`](Self::first_caught) for as long as `goes_on` says so.
+    pub fn first_caught_while(
+        &self,
+        start: u64,
+        count: u64,
+        threads: NonZeroUsize,
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Found> {
         let sound = Self { defect: None, ..*self };
         let mut done = 0;
         while done < count {
-            let found = self.run_all(start.wrapping_add(done), count - done, threads, &|_| {}).err()?;
+            let found =
+                self.run_while(start.wrapping_add(done), count - done, threads, &|_| goes_on()).err()?;
             if sound.run(found.seed, Trace::silent()).is_ok() {
                 return Some(found);
             }
@@ -148,7 +179,7 @@ pub fn run_seeds(
     let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let count = seeds.end.saturating_sub(seeds.start);
     let run = |seed, trace| caught(|| run(seed, trace));
-    run_many(seeds.start, count, threads, &|_| {}, &|seed| run(seed, Trace::silent())).map_err(|found| {
+    run_many(seeds.start, count, threads, &|_| true, &|seed| run(seed, Trace::silent())).map_err(|found| {
         match run(found.seed, Trace::full()) {
             Err(failure) => Found { failure, ..found },
             Ok(_) => found,
@@ -156,12 +187,12 @@ pub fn run_seeds(
     })
 }
 
-/// Runs the worlds of many seeds; see [`Plan::run_all`].
+/// Runs the worlds of many seeds; see [`Plan::run_while`].
 fn run_many(
     start: u64,
     count: u64,
     threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) + Sync),
+    goes_on: &(dyn Fn(u64) -> bool + Sync),
     run: &(dyn Fn(u64) -> Result<Report, Box<Failure>> + Sync),
 ) -> Result<Report, Found> {
     let next = AtomicU64::new(0);
@@ -191,7 +222,10 @@ fn run_many(
                     }
                 }
             }
-            progress(chunk.saturating_add(CHUNK).min(count));
+            if !goes_on(chunk.saturating_add(CHUNK).min(count)) {
+                // As with a failure, what was handed out is run to its end.
+                stop.fetch_min(chunk, Ordering::Relaxed);
+            }
         }
         total.lock().unwrap_or_else(PoisonError::into_inner).0.add(&report);
     };
@@ -208,11 +242,15 @@ fn run_many(
 /// Runs a world; a panic in it is a violation like any other.
 pub(crate) fn caught(run: impl FnOnce() -> Result<Report, Box<Failure>>) -> Result<Report, Box<Failure>> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let violation = Violation::new("panic", text);
+        let violation = Violation::new("panic", said(&*panic));
         Err(Box::new(Failure { violation, at: Moment::START, steps: 0, lines: Vec::new() }))
     })
+}
+
+/// Returns what a panic said.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 /// Shows the seed, the last lines of the trace, and what was violated.

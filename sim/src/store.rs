@@ -6,7 +6,6 @@
 use core::hash::{Hash, Hasher};
 use core::ops::Bound;
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenure_core::{
@@ -17,6 +16,7 @@ use tenure_core::{
 use crate::choices::mix;
 use crate::clock::{Moment, WALL_AT_START};
 use crate::make::{Flaw, Stamping};
+use crate::objects::Objects;
 
 /// A store with every version it ever held.
 ///
@@ -45,7 +45,7 @@ use crate::make::{Flaw, Stamping};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Store {
-    objects: BTreeMap<Arc<str>, Vec<Version>>,
+    objects: Objects,
     stamping: Stamping,
     flaw: Option<Flaw>,
 }
@@ -85,13 +85,17 @@ pub struct Visit {
 impl Store {
     /// Creates an empty store.
     pub const fn new(stamping: Stamping) -> Self {
-        Self { objects: BTreeMap::new(), stamping, flaw: None }
+        Self { objects: Objects::new(), stamping, flaw: None }
     }
 
     /// Makes it unfit.
     #[must_use]
     pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
         Self { flaw, ..self }
+    }
+
+    pub(crate) const fn stamping(&self) -> &Stamping {
+        &self.stamping
     }
 
     /// Executes one operation.
@@ -138,7 +142,7 @@ impl Store {
 
     /// Returns every version of an object, oldest first.
     pub fn history(&self, key: &str) -> &[Version] {
-        self.objects.get(key).map_or(&[], Vec::as_slice)
+        self.objects.get(key).unwrap_or_default()
     }
 
     /// Returns the current bytes of an object.
@@ -151,7 +155,7 @@ impl Store {
         self.objects
             .iter()
             .filter(|(_, versions)| versions.last().is_some_and(|version| version.body.is_some()))
-            .map(|(key, _)| key.as_ref())
+            .map(|(key, _)| key)
     }
 
     pub(crate) fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
@@ -201,7 +205,7 @@ impl Store {
             None => {
                 let mut versions = Vec::with_capacity(4);
                 versions.push(version);
-                self.objects.insert(key.into(), versions);
+                self.objects.insert(key, versions);
             }
         }
         etag
@@ -226,7 +230,7 @@ impl Store {
         let mut entries = Vec::new();
         let mut next = None;
         let mut shown = 0;
-        for (key, versions) in self.objects.range::<str, _>((from, Bound::Unbounded)) {
+        for (key, versions) in self.objects.from(from) {
             if !key.starts_with(op.prefix.as_ref()) {
                 break;
             }
@@ -257,6 +261,16 @@ impl Store {
         self.stamping.has_date.then(|| self.stamp(visit.at, visit.date_ahead))
     }
 
+    /// Returns from when on answers are dated so or later, by a clock of the store that is right; nothing if answers
+    /// are not dated.
+    #[cfg(feature = "picture")]
+    pub(crate) fn when_dated(&self, date: StoreTime) -> Option<Moment> {
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let wall = date.as_nanos().checked_next_multiple_of(nanos(self.stamping.unit).max(1))?;
+        let since = wall.saturating_sub(WALL_AT_START).saturating_sub(nanos(self.stamping.phase));
+        self.stamping.has_date.then(|| Moment::from_nanos(since))
+    }
+
     fn stamp(&self, at: Moment, ahead: i64) -> StoreTime {
         let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         let true_wall = WALL_AT_START + nanos(self.stamping.phase) + at.as_nanos();
@@ -283,7 +297,7 @@ impl Hash for Store {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { objects, stamping, flaw } = self;
         (stamping, flaw).hash(state);
-        for (key, versions) in objects {
+        for (key, versions) in objects.iter() {
             (key, versions.len(), versions.last().map(|version| version.modified)).hash(state);
             for Version { at, by, body, owner: _, etag, modified: _ } in versions {
                 (at, by, body.is_some(), etag).hash(state);
@@ -319,11 +333,21 @@ fn weak(tag: &ETag) -> ETag {
 }
 
 pub(crate) fn content_tag(body: &[u8]) -> ETag {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digest = hash(body);
     let mut text = [b'"'; 18];
-    for (place, digit) in text[1..17].iter_mut().enumerate() {
-        *digit = DIGITS[(digest >> (60 - 4 * place)) as usize & 15];
+    for (byte, digits) in hash(body).to_be_bytes().into_iter().zip(text[1..].as_chunks_mut().0) {
+        *digits = HEXADECIMAL[usize::from(byte)];
     }
     ETag::new(&text).expect("a quoted digest is not empty")
 }
+
+/// The two digits of each byte.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        all[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    all
+};

@@ -5,6 +5,8 @@
 //! regression test. Times count from the session's start on its own clock; `me` is its id, `w3` the tag of what its
 //! attempt 3 wrote, `e2` that of something that others wrote.
 
+mod test;
+
 use core::cell::RefCell;
 use core::fmt::{self, Write as _};
 use core::time::Duration;
@@ -294,57 +296,6 @@ impl Transcript {
             WriteReply::Rejected => "rejected".to_owned(),
             WriteReply::Throttled { after } => throttled(*after),
             WriteReply::Unknown(fault) => format!("unknown {}", word(fault)),
-        }
-    }
-}
-
-impl fmt::Display for Transcript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "#[test]\nfn what_must_not_happen() {{\n    check(")?;
-        let Config {
-            addr,
-            ttl,
-            drift_permille,
-            margin_hold,
-            clock,
-            attempt_timeout,
-            poll,
-            patience,
-            meta,
-            ..
-        } = &self.config;
-        writeln!(f, "        Scenario::of(\n            Config {{")?;
-        let text = |text: &str| format!("{text:?}.to_owned()");
-        if let Some(addr) = addr {
-            writeln!(f, "                addr: Some({}),", text(addr))?;
-        }
-        writeln!(f, "                ttl: {},", Span(*ttl))?;
-        writeln!(f, "                drift_permille: {drift_permille},")?;
-        writeln!(f, "                margin_hold: {},", Span(*margin_hold))?;
-        let (unit, margin) = (Span(clock.unit), Span(clock.margin));
-        writeln!(f, "                clock: StoreClock {{ unit: {unit}, margin: {margin} }},")?;
-        writeln!(f, "                attempt_timeout: {},", Span(*attempt_timeout))?;
-        writeln!(f, "                poll: {},", Span(*poll))?;
-        writeln!(f, "                patience: {},", Span(*patience))?;
-        if !meta.is_empty() {
-            let facts = meta.iter().map(|(key, value)| format!("({}, {})", text(key), text(value)));
-            writeln!(f, "                meta: [{}].into(),", facts.collect::<Vec<_>>().join(", "))?;
-        }
-        writeln!(f, "                ..Config::new({:?})\n            }},", self.config.name)?;
-        writeln!(f, "            {},\n            {:#x},\n        ),", self.session, self.seed)?;
-        write!(f, "        r#\"\n{}        \"#,\n    );\n}}", self.lines)
-    }
-}
-
-/// A span as an expression.
-struct Span(Duration);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_nanos() {
-            0 => write!(f, "Duration::ZERO"),
-            nanos if nanos % 1_000_000 == 0 => write!(f, "Duration::from_millis({})", nanos / 1_000_000),
-            nanos => write!(f, "Duration::from_nanos({nanos})"),
         }
     }
 }

@@ -18,18 +18,19 @@ use crate::client::Client;
 use crate::clock::{Clock, Moment};
 use crate::context::{Action, Demand};
 use crate::foreign::Foreign;
-use crate::kinds::Kinds;
 use crate::letters::Letter;
 use crate::node::{Machine, Session};
 use crate::outage::Outage;
 use crate::process::{Factory, Process};
 use crate::queue::{Occasion, Queue};
 use crate::report::{Failure, Report};
+use crate::room::Room;
 use crate::scenario::Scenario;
 use crate::spotter::Spotter;
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::view::{Step, View};
+use crate::watchers::Watchers;
 use crate::wire::Flight;
 
 /// A world that is about to run.
@@ -65,10 +66,7 @@ pub struct World<'c, C, A = Client> {
     entropy: u64,
     /// How many writes were made by hand.
     pub(crate) deeds: u64,
-    /// Each with the kinds of steps that it looks at.
-    checks: Vec<(Kinds, Box<dyn Check>)>,
-    /// The kinds of steps that some check looks at.
-    heeded: Kinds,
+    checks: Watchers,
     spotter: Spotter,
     trace: Trace,
     /// What an engine that was last asked held: kept for its room.
@@ -98,54 +96,59 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         scenario.config.check().expect("a scenario's configuration is legal");
         let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
         let cells = (0..scenario.cells).map(cell_name).collect();
-        let (checks, machines) = (checks::standard(&scenario), scenario.machines);
+        let checks = Watchers::new(checks::standard(&scenario));
+        let Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held } =
+            Room::take();
         let mut world = Self {
             scenario,
             choices,
             at: Moment::START,
-            queue: Queue::with_room(AT_ONCE),
-            machines: Vec::with_capacity(machines),
-            sessions: Vec::with_capacity(2 * machines),
-            processes: Vec::with_capacity(2 * machines),
+            queue,
+            machines,
+            sessions,
+            processes: Vec::new(),
             factory: Factory(Box::new(make)),
-            actions: Vec::new(),
-            pending: VecDeque::new(),
+            actions,
+            pending,
             letters: Vec::new(),
             store,
             cells,
-            flights: Vec::with_capacity(AT_ONCE),
-            landed: Vec::with_capacity(AT_ONCE),
+            flights,
+            landed,
             calm: None,
             outage: None,
             foreigners: Vec::new(),
             entropy: 0,
             deeds: 0,
-            checks: Vec::with_capacity(checks.len()),
-            heeded: Kinds::NONE,
-            spotter: Spotter::default(),
+            checks,
+            spotter,
             trace: Trace::silent(),
-            held: Vec::new(),
+            held,
             steps: 0,
             is_over: false,
         };
         world.set_up();
-        world.with_only(checks)
+        world
     }
 
     /// Adds a check of your own.
+    ///
+    /// # Panics
+    /// If there are 64 checks already.
     #[must_use]
     pub fn with_check(mut self, check: Box<dyn Check>) -> Self {
-        self.heeded = self.heeded.and(check.kinds());
-        self.checks.push((check.kinds(), check));
+        self.checks.add(check);
         self
     }
 
     /// Uses these checks and no others: to see what one of them catches alone.
+    ///
+    /// # Panics
+    /// If there are more than 64.
     #[must_use]
     pub fn with_only(mut self, checks: Vec<Box<dyn Check>>) -> Self {
-        self.checks.clear();
-        self.heeded = Kinds::NONE;
-        checks.into_iter().fold(self, Self::with_check)
+        self.checks = Watchers::new(checks);
+        self
     }
 
     /// Keeps one line for each step, all of them or the last few.
@@ -163,6 +166,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
+            let whose = self.addressee(occasion).map_or(0, |machine| machine as u64 + 1);
+            self.choices.turns_to(occasion.kind() << 32 | whose);
             let result = self.happen(occasion).and_then(|()| self.look_around());
             if let Err(violation) = result {
                 return Err(self.fail(violation));
@@ -171,13 +176,11 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         if let Err(violation) = self.emit(None, &Step::Finished) {
             return Err(self.fail(violation));
         }
-        Ok(Report {
-            worlds: 1,
-            steps: self.steps,
-            digest: self.trace.digest(),
-            seen: self.spotter.into_seen(),
-            lines: self.trace.into_lines(),
-        })
+        let Self { queue, machines, sessions, actions, pending, flights, landed, spotter, held, .. } = self;
+        let seen = *spotter.seen();
+        Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held }.keep();
+        let (digest, lines) = (self.trace.digest(), self.trace.into_lines());
+        Ok(Report { worlds: 1, steps: self.steps, digest, seen, lines })
     }
 
     fn fail(self, violation: Violation) -> Box<Failure> {
@@ -187,7 +190,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     fn set_up(&mut self) {
         self.entropy = self.choices.number(1 << 31) as u64;
         for number in 0..self.scenario.machines {
-            let name = if self.scenario.share_name { "n".to_owned() } else { format!("n{}", number + 1) };
+            let name = if self.scenario.share_name { "n".to_owned() } else { numbered("n", number) };
             let ppm = i64::from(self.scenario.drift_ppm);
             let ahead_ppm = match self.choices.number(4) {
                 0 => 0,
@@ -283,6 +286,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     pub(crate) fn hear_out(&mut self, session: usize, event: Event) -> Result<(), Violation> {
         self.emit(Some(session), &Step::Told(&event))?;
         self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return Err(Violation::new("liveness", format_args!("still busy after {STEPS_MAX} steps")));
+        }
         let machine = self.sessions[session].machine;
         let now = self.machines[machine].now(self.at);
         let authority = self.sessions[session].engine.authority();
@@ -333,16 +339,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         };
         self.trace.record(&view);
         self.spotter.observe(&view);
-        let kind = step.kind();
-        if self.heeded.meets(kind) {
-            for (_, check) in self.checks.iter_mut().filter(|(kinds, _)| kinds.meets(kind)) {
-                check.observe(&view)?;
-            }
-        }
-        if self.steps > STEPS_MAX {
-            return Err(Violation::new("liveness", format_args!("still busy after {STEPS_MAX} steps")));
-        }
-        Ok(())
+        self.checks.observe(&view)
     }
 
     pub(crate) fn end(&mut self) {
@@ -362,11 +359,13 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     }
 }
 
-/// How much is usually on its way or about to happen at a time.
-const AT_ONCE: usize = 32;
-
 fn cell_name(number: usize) -> CellId {
-    CellId::new(&format!("c{}", number + 1)).expect("a letter and digits are a legal name")
+    CellId::new(&numbered("c", number)).expect("a letter and digits are a legal name")
+}
+
+fn numbered(letter: &str, number: usize) -> String {
+    // Formatting would take several times as long, and every world has some names.
+    letter.to_owned() + &(number + 1).to_string()
 }
 
 /// A world that makes more steps than this is stuck in a loop.

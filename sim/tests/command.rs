@@ -1,8 +1,9 @@
 //! The command line as people use it: the real binary.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 #[test]
 fn many_worlds_hold_with_the_same_digest_on_any_number_of_threads() {
@@ -108,6 +109,105 @@ fn the_pictures_in_the_documentation_are_those_that_the_command_draws() {
     if folder != docs {
         fs::remove_dir_all(folder).expect("it is there");
     }
+}
+
+#[test]
+fn what_would_be_ignored_is_refused_with_a_sentence() {
+    let garbage = scratch("garbage");
+    fs::write(&garbage, [0xff, 0xfe, 0, 7]).expect("written");
+    let garbage = garbage.display().to_string();
+    for (words, named) in [
+        (&["--seeds", "5", "--shrink"][..], "--seed or --tape"),
+        (&["--seeds", "5", "--picture", "x.svg"], "--seed or --tape"),
+        (&["--seed", "1", "--picture", "x.svg", "--from", "5", "--to", "3"], "after --to"),
+        (&["--seeds", "5", "--threads", "1000000"], "--threads"),
+        (&["--tape", &garbage], "cannot be read"),
+        (&["--tape", "garbage text"], "no word of a tape"),
+        (&["--tape", "z9999999.z9999999"], "no word of a tape"),
+        (&["explore", "--nodes", "0"], "1..=8"),
+        (&["explore", "--cells", "1000000"], "1..=8"),
+        (&["explore", "--ttl", "1"], "attempt_timeout"),
+        (&["explore", "--pinned", "--nodes", "3"], "--pinned"),
+    ] {
+        let refused = sim(words);
+        assert_eq!((refused.code, refused.out.as_str()), (64, ""), "{words:?}: {refused:?}");
+        assert!(
+            refused.err.starts_with("error: ") && refused.err.contains(named),
+            "{words:?}: {}",
+            refused.err
+        );
+    }
+    fs::remove_file(garbage).expect("it is there");
+}
+
+#[test]
+fn a_world_says_what_it_is_held_to() {
+    let drifting = sim(&["--seed", "5", "--family", "drifting"]);
+    assert!(drifting.out.contains("family drifting, held to G1, G3, G4, G5, "), "{}", drifting.out);
+    assert!(drifting.out.contains(", but not to G2\n"), "{}", drifting.out);
+}
+
+#[test]
+fn whoever_closes_the_pipe_is_told_by_the_status_alone() {
+    for words in [&["--seed", "7", "--trace"][..], &["--help"]] {
+        let mut child = start(words);
+        drop(child.stdout.take());
+        let Output { status, stderr, .. } = child.wait_with_output().expect("it ends");
+        assert_eq!((status.code(), String::from_utf8_lossy(&stderr).as_ref()), (Some(0), ""), "{words:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
+    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    let seed = words_of(&failed.out, "trace:  cargo sim --seed ").remove(0);
+    let many = "10000000000";
+    for (words, said) in [
+        (&["--seeds", many][..], " of 10000000000 worlds"),
+        (&["--survey", "--seeds", many], "of 10000000000 worlds, of which 0 violate"),
+        // Nobody joins an unfit store, so nothing that a member does wrong shows there.
+        (&["--teeth", "--seeds", many, "--family", "unfit"], "interrupted"),
+        (
+            &["--seed", &seed, "--defect", "StealLive", "--shrink", "--runs", "4000000000"],
+            "interrupted\nshrunk from ",
+        ),
+        (
+            &["explore", "--nodes", "4", "--cells", "3", "--faults", "4"],
+            "the situations seen so far are all right",
+        ),
+    ] {
+        let mut child = start(words);
+        let first = if words[0] == "explore" {
+            first_line(child.stderr.as_mut().expect("piped"))
+        } else {
+            first_line(child.stdout.as_mut().expect("piped"))
+        };
+        assert!(!first.is_empty(), "{words:?}");
+        let killed =
+            Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it starts");
+        assert!(killed.success());
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+        let out = String::from_utf8_lossy(&stdout);
+        assert_eq!(status.code(), Some(130), "{words:?}: {out}{}", String::from_utf8_lossy(&stderr));
+        assert!(out.contains(said), "{words:?}: {out}");
+    }
+}
+
+/// Reads byte by byte, so that nothing behind the line is lost.
+#[cfg(unix)]
+fn first_line(from: &mut impl Read) -> String {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while from.read(&mut byte).expect("it can be read") > 0 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    String::from_utf8(line).expect("text")
+}
+
+fn start(words: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure-sim"));
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
 }
 
 #[derive(Debug)]

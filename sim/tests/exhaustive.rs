@@ -8,7 +8,7 @@ use tenure_sim::small::{Sampler, Sampling, Search, aims, pins};
 #[test]
 fn pinned_worlds_hold_and_are_as_large_as_they_were() {
     for pin in pins().into_iter().filter(|pin| pin.is_quick || !cfg!(debug_assertions)) {
-        match Search::new(&pin.scope).run(|_| {}) {
+        match Search::new(&pin.scope).narrowly().run() {
             Ok(seen) => {
                 println!("{:<50} {:>8} states, depth {}", pin.name, seen.states, seen.depth);
                 // See `Pin` for what a change must explain.
@@ -23,7 +23,7 @@ fn pinned_worlds_hold_and_are_as_large_as_they_were() {
 fn every_defect_that_a_small_world_can_show_is_found_in_as_few_moves_as_possible() {
     for aim in aims().into_iter().filter(|aim| aim.depth < 10 || !cfg!(debug_assertions)) {
         let defect = aim.defect;
-        let found = Search::new(&aim.scope).run(|_| {}).expect_err("a planted defect");
+        let found = Search::new(&aim.scope).run().expect_err("a planted defect");
         println!("{:<26} {:>2} moves: {}", format!("{defect:?}"), found.depth, found.failure.violation);
         assert_eq!(found.depth, aim.depth, "{defect:?}\n{}", found.failure);
         let lines = found.failure.lines.len();
@@ -34,7 +34,7 @@ fn every_defect_that_a_small_world_can_show_is_found_in_as_few_moves_as_possible
 #[test]
 fn a_world_that_shows_a_defect_holds_without_it() {
     for aim in aims().into_iter().filter(|aim| aim.scope.faults < 2) {
-        if let Err(found) = Search::new(&aim.scope.with_defect(None)).run(|_| {}) {
+        if let Err(found) = Search::new(&aim.scope.with_defect(None)).run() {
             panic!("{:?}\n{}", aim.defect, found.failure);
         }
     }

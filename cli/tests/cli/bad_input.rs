@@ -25,6 +25,9 @@ fn a_command_line_that_makes_no_sense_exits_64_and_names_what_is_wrong() {
         (&["nodes", "--log", "loud"], "loud"),
         (&["demo", "--store", "file:///tmp"], "--store"),
         (&["demo", "--ttl", "1h"], "--ttl"),
+        (&["sim", "--seeds", "none"], "--seeds"),
+        (&["sim", "--seed", "1", "--from", "2"], "--picture"),
+        (&["--json", "sim", "--seed", "1"], "--json"),
         (&[], "Usage"),
     ] {
         let done = finish(dir.tenure(args));
@@ -63,7 +66,9 @@ fn without_a_store_every_command_exits_64_and_shows_both_forms() {
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for args in [&["--help"][..], &["run", "--help"], &["agent", "--help"], &["--version"]] {
+    for args in
+        [&["--help"][..], &["run", "--help"], &["agent", "--help"], &["sim", "--help"], &["--version"]]
+    {
         let done = finish(tenure(args));
         assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{args:?}");
         assert!(!done.stdout.is_empty());

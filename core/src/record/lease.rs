@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{RecordError, Text, fields, put_json, put_number, put_text, put_write};
+use super::{RecordError, Text, fields, put_json, put_name, put_number, put_text, put_write};
 use crate::config::TTL_MAX;
 use crate::id::{NodeId, WriteId};
 
@@ -79,6 +79,9 @@ struct WireIn<'a> {
     fenced_by: Option<Text<'a>>,
 }
 
+/// What celld's readers expect of whoever they may talk to.
+const PEER_PROTOCOL: &str = r#","peer_protocol":1"#;
+
 /// The fields of a lease that is about to be written.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
@@ -97,13 +100,13 @@ impl Fields<'_> {
         let node = self.node.as_str();
         // The session is the part of the id behind the last dot; celld's readers call it a generation.
         let session = node.rsplit_once('.').map_or(node, |(_, session)| session);
-        let mut out = String::with_capacity(256 + 3 * node.len());
-        put_text(&mut out, r#"{"node":"#, node);
+        let mut out = Vec::with_capacity(256 + 3 * node.len());
+        put_name(&mut out, r#"{"node":"#, node);
         put_number(&mut out, r#","expires_ms":"#, self.expires_ms);
         // celld takes an empty address for a dead node.
         put_text(&mut out, r#","addr":"#, self.addr.filter(|addr| !addr.is_empty()).unwrap_or("-"));
-        out.push_str(r#","peer_protocol":1"#);
-        put_text(&mut out, r#","ownership_index_generation":"#, session);
+        out.extend_from_slice(PEER_PROTOCOL.as_bytes());
+        put_name(&mut out, r#","ownership_index_generation":"#, session);
         if let Some(ttl) = self.ttl {
             // Rounded up: the holder counts the fraction, so whoever judges it must, too.
             let ttl_ms = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
@@ -121,8 +124,8 @@ impl Fields<'_> {
         if let Some(fenced_by) = self.fenced_by {
             put_text(&mut out, r#","fenced_by":"#, fenced_by);
         }
-        out.push('}');
-        out.into_bytes()
+        out.push(b'}');
+        out
     }
 }
 

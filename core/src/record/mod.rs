@@ -13,6 +13,7 @@ pub use owner::{Holder, OwnerRecord};
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -58,39 +59,47 @@ fn fields<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RecordError> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// Tells whether a byte stands for itself in a JSON text.
+const fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && byte != b'"' && byte != b'\\'
+}
+
 /// Writes a field whose value is text, quoted; `start` is whatever comes before that quote.
-fn put_text(out: &mut String, start: &str, value: &str) {
-    out.push_str(start);
-    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+fn put_text(out: &mut Vec<u8>, start: &str, value: &str) {
     if value.bytes().all(is_plain) {
-        out.push('"');
-        out.push_str(value);
-        out.push('"');
+        put_name(out, start, value);
     } else {
-        put_json(out, "", &value);
+        put_json(out, start, &value);
     }
 }
 
+/// Writes a field whose value is a name, or empty: the alphabet of names needs no escaping.
+fn put_name(out: &mut Vec<u8>, start: &str, name: &str) {
+    out.extend_from_slice(start.as_bytes());
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'"');
+}
+
 /// Writes a field whose value is a number.
-fn put_number(out: &mut String, start: &str, value: u64) {
-    out.push_str(start);
-    out.push_str(digits::decimal(value, &mut [0; 20]));
+fn put_number(out: &mut Vec<u8>, start: &str, value: u64) {
+    out.extend_from_slice(start.as_bytes());
+    out.extend_from_slice(digits::decimal(value, &mut [0; 20]));
 }
 
 /// Writes a field of any kind.
-fn put_json(out: &mut String, start: &str, value: &impl Serialize) {
-    out.push_str(start);
-    out.push_str(&serde_json::to_string(value).expect("strings, numbers and maps of them are JSON"));
+fn put_json(out: &mut Vec<u8>, start: &str, value: &impl Serialize) {
+    out.extend_from_slice(start.as_bytes());
+    out.append(&mut serde_json::to_vec(value).expect("strings, numbers and maps of them are JSON"));
 }
 
 /// Writes the id of a write.
-fn put_write(out: &mut String, start: &str, write: &WriteId) {
-    out.push_str(start);
-    // The alphabet of names needs no escaping.
-    out.push('"');
-    out.push_str(write.node.as_str());
+fn put_write(out: &mut Vec<u8>, start: &str, write: &WriteId) {
+    out.extend_from_slice(start.as_bytes());
+    out.push(b'"');
+    out.extend_from_slice(write.node.as_str().as_bytes());
     put_number(out, "#", write.seq);
-    out.push('"');
+    out.push(b'"');
 }
 
 impl fmt::Display for RecordError {

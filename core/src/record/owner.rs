@@ -1,12 +1,11 @@
 //! `cells/<cell>/own.json`: who owns a cell, and at which epoch.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Deserialize;
 
-use super::{RecordError, Text, fields, put_number, put_text, put_write};
+use super::{RecordError, Text, fields, put_name, put_number, put_write};
 use crate::id::{Epoch, NodeId, WriteId};
 
 /// The owner record of one cell.
@@ -70,14 +69,14 @@ impl OwnerRecord {
     pub fn to_bytes(&self) -> Vec<u8> {
         let node = self.node.as_ref().map_or("", NodeId::as_str);
         let write = self.write.as_ref().map_or(0, |write| write.node.as_str().len());
-        let mut out = String::with_capacity(PUNCTUATION + node.len() + write);
-        put_text(&mut out, r#"{"node":"#, node);
+        let mut out = Vec::with_capacity(PUNCTUATION + node.len() + write);
+        put_name(&mut out, r#"{"node":"#, node);
         put_number(&mut out, r#","epoch":"#, self.epoch.get());
         if let Some(write) = &self.write {
             put_write(&mut out, r#","write":"#, write);
         }
-        out.push('}');
-        out.into_bytes()
+        out.push(b'}');
+        out
     }
 
     /// Returns what the record means.

@@ -3,18 +3,18 @@
 use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::{Family, Plan, Witness};
 use clap::{Parser, Subcommand};
 use tenure_core::Defect;
-use tenure_sim::{Family, Plan, Witness};
 
 use super::explore::Explore;
 
 /// Runs simulated worlds and prints what they met.
 ///
 /// Without --seed, --tape or a command it runs many worlds: those of the seeds from --start on. Exits with 0 if every
-/// check held, 1 if one was violated, 64 if it does not understand what is asked, 130 if it was interrupted.
+/// check held, 1 if one was violated, 64 if what is asked makes no sense, 130 if it was interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "cargo sim", bin_name = "cargo sim", version, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -50,6 +50,37 @@ pub(crate) struct Range {
     /// How many worlds run at once [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+}
+
+impl Args {
+    /// Refuses what clap cannot see is senseless.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_one = self.seed.is_some() || self.tape.is_some();
+        let Output { trace, shrink, transcript, ref picture, .. } = self.output;
+        if !is_one && (trace || shrink || transcript || picture.is_some()) {
+            let which = "--trace, --shrink, --transcript and --picture";
+            return Err(format!("{which} are about one world: name it with --seed or --tape"));
+        }
+        let (from, to) = (self.output.from.unwrap_or(0), self.output.to.unwrap_or(u64::MAX));
+        if from > to {
+            return Err(format!("--from {from} is after --to {to}"));
+        }
+        if self.range.threads().get() > THREADS_MAX {
+            return Err(format!("--threads {}: no more than {THREADS_MAX}", self.range.threads()));
+        }
+        let defect = match &self.command {
+            Some(Command::Explore(explore)) => explore.wants_defects(),
+            Some(Command::Find(find)) => find.world.defect.is_some(),
+            Some(Command::Pictures(_)) => false,
+            None => self.teeth || self.world.defect.is_some(),
+        };
+        if defect && !cfg!(feature = "defects") {
+            return Err(
+                "no bug can be planted in this build; `cargo sim` in the sources can plant them".to_owned()
+            );
+        }
+        Ok(())
+    }
 }
 
 impl Range {
@@ -115,7 +146,7 @@ pub(crate) struct Find {
     #[arg(required = true, value_name = "SITUATION", value_parser = witness)]
     pub(crate) witnesses: Vec<Witness>,
     /// How many seeds to look through
-    #[arg(long, value_name = "N", default_value = "10000")]
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value = "10000")]
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", value_parser = number, default_value = "0")]
@@ -137,6 +168,9 @@ pub(crate) struct Pictures {
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
 }
+
+/// More threads than any machine has use for.
+const THREADS_MAX: usize = 1024;
 
 fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {

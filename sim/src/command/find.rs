@@ -1,30 +1,31 @@
 //! A small world that meets a hard situation: to understand it, to draw it, to write a test about it.
 
-use tenure_sim::picture::{Film, Span};
-use tenure_sim::{Meeting, Plan, Prng, Recorder, Shrinker, Shrunk, Tape, Trace, Witness, World};
+use crate::picture::{Film, Span};
+use crate::{Meeting, Plan, Prng, Recorder, Shrinker, Shrunk, Tape, Trace, Witness, World};
 
 use super::args::Find;
-use super::{Ended, Verdict, one, show};
+use super::print::say;
+use super::{Ended, Verdict, interrupt, one, show};
 
 /// Finds and shrinks a world that meets all of the situations asked for.
-pub(crate) fn main(args: &Find) -> Ended {
+pub(crate) fn main(name: &str, args: &Find) -> Ended {
     let plan = args.world.plan();
     let seeds = args.start..args.start.saturating_add(args.seeds);
     let Some((seed, shrunk)) = smallest(&plan, seeds, FIRST, &args.witnesses, args.runs) else {
-        println!("not met in {} worlds", args.seeds);
-        return Ok(Verdict::Violated);
+        say!("not met in {} worlds", args.seeds);
+        return Ok(Verdict::Violated.unless_interrupted());
     };
-    println!("seed {seed:#x} meets it: {}", show::sizes(&shrunk));
+    say!("seed {seed:#x} meets it: {}", show::sizes(&shrunk));
     let result = one::replay(&plan, &shrunk.tape, Meeting::of(&args.witnesses), Trace::full());
     if let Err(failure) = &result {
-        failure.lines.iter().for_each(|line| println!("    {line}"));
-        println!("met at t={}: {}", failure.at, failure.violation.why);
+        failure.lines.iter().for_each(|line| say!("    {line}"));
+        say!("met at t={}: {}", failure.at, failure.violation.why);
     }
-    show::commands(&show::tape(&plan, &shrunk.tape), false);
+    show::commands(name, &show::tape(&plan, &shrunk.tape), false);
     if let Some(path) = &args.picture {
         one::write(path, &picture(&plan, &shrunk, &shrunk.failure.violation.why))?;
     }
-    Ok(Verdict::Holds)
+    Ok(Verdict::Holds.unless_interrupted())
 }
 
 /// Draws a world until a little after it has met what was looked for.
@@ -49,7 +50,9 @@ pub(crate) fn smallest(
     wanted: &[Witness],
     runs: u32,
 ) -> Option<(u64, Shrunk)> {
-    let found = seeds.filter_map(|seed| Some((seed, shrink(plan, seed, wanted, runs / first)?)));
+    let found = seeds
+        .take_while(|_| interrupt::goes_on())
+        .filter_map(|seed| Some((seed, shrink(plan, seed, wanted, runs / first)?)));
     found.take(first as usize).min_by_key(|(_, shrunk)| shrunk.after.effort())
 }
 
@@ -61,7 +64,7 @@ fn shrink(plan: &Plan, seed: u64, wanted: &[Witness], runs: u32) -> Option<Shrun
     if met.err()?.violation.check != Meeting::CHECK {
         return None;
     }
-    Shrinker::new(runs).shrink(recorder.into_tape(), |choices| {
+    Shrinker::new(runs).while_true(interrupt::goes_on).shrink(recorder.into_tape(), |choices| {
         let scenario = plan.scenario(choices);
         choices.mark();
         World::new(scenario, choices).with_only(vec![Box::new(Meeting::of(wanted))]).run()
@@ -71,5 +74,5 @@ fn shrink(plan: &Plan, seed: u64, wanted: &[Witness], runs: u32) -> Option<Shrun
 /// How many worlds that meet it compete: a first one may have to be complicated.
 const FIRST: u32 = 12;
 
-/// How many moments a picture shows: its last ones, on a page or two.
-const MOMENTS: usize = 64;
+/// How many moments a picture shows: its last ones, on a screen.
+const MOMENTS: usize = 52;

@@ -1,33 +1,34 @@
 //! Many worlds: how many hold, how fast they run, and what they met.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-
+use crate::{Report, Witness};
 use indicatif::{ProgressBar, ProgressStyle};
-use tenure_sim::{Report, Witness};
 
 use super::args::Args;
+use super::print::say;
 use super::stopwatch::Stopwatch;
-use super::{Ended, Verdict, show};
+use super::{Ended, Verdict, interrupt, show};
 
 /// Runs many worlds, until one violates a check or somebody presses Ctrl-C.
-pub(crate) fn main(args: &Args) -> Ended {
+pub(crate) fn main(name: &str, args: &Args) -> Ended {
     let (plan, start, threads) = (args.world.plan(), args.range.start, args.range.threads());
     let count = args.seeds.unwrap_or(10_000);
-    println!("seeds {start:#x} to {:#x} on {threads} threads", start.wrapping_add(count - 1));
-    let is_interrupted = on_interrupt()?;
+    say!("seeds {start:#x} to {:#x} on {threads} threads", start.wrapping_add(count - 1));
     let bar = bar(count);
     let watch = Stopwatch::start();
     let mut report = Report::default();
-    while report.worlds < count && !is_interrupted.load(Ordering::Relaxed) {
+    while report.worlds < count && interrupt::goes_on() {
         let done = report.worlds;
         let slice = SLICE.min(count - done);
-        match plan.run_all(start.wrapping_add(done), slice, threads, &|now| bar.set_position(done + now)) {
+        let goes_on = |now| {
+            bar.set_position(done + now);
+            interrupt::goes_on()
+        };
+        match plan.run_while(start.wrapping_add(done), slice, threads, &goes_on) {
             Ok(more) => report.add(&more),
             Err(found) => {
                 bar.finish_and_clear();
-                println!("violated after {} worlds", found.seed.wrapping_sub(start) + 1);
-                show::found(&plan, &found);
+                say!("violated after {} worlds", found.seed.wrapping_sub(start) + 1);
+                show::found(name, &plan, &found);
                 return Ok(Verdict::Violated);
             }
         }
@@ -36,16 +37,16 @@ pub(crate) fn main(args: &Args) -> Ended {
     bar.finish_and_clear();
     summary(&report, watch.seconds());
     if report.worlds < count {
-        println!("interrupted after {} of {count} worlds", report.worlds);
+        say!("interrupted after {} of {count} worlds", report.worlds);
         return Ok(Verdict::Interrupted);
     }
-    println!("every check holds in every world");
+    say!("every check holds in every world");
     Ok(Verdict::Holds)
 }
 
 fn summary(report: &Report, seconds: f64) {
-    println!("{}", report.seen);
-    println!(
+    say!("{}", report.seen);
+    say!(
         "{} worlds and {} engine steps in {seconds:.1} s: {:.0} worlds/s, {:.2} M steps/s; digest {:016x}",
         report.worlds,
         report.steps,
@@ -55,7 +56,7 @@ fn summary(report: &Report, seconds: f64) {
     );
     let missing: Vec<&str> = report.seen.missing().map(Witness::as_str).collect();
     if !missing.is_empty() {
-        println!("never met: {}", missing.join(", "));
+        say!("never met: {}", missing.join(", "));
     }
 }
 
@@ -79,19 +80,5 @@ fn bar(count: u64) -> ProgressBar {
     ProgressBar::new(count).with_style(style)
 }
 
-/// Returns what becomes true when somebody presses Ctrl-C.
-fn on_interrupt() -> Result<Arc<AtomicBool>, String> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&flag);
-    // The second time is meant: whoever presses it again does not want to wait for the summary.
-    let handler = move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|error| format!("Ctrl-C cannot be handled: {error}"))?;
-    Ok(flag)
-}
-
-/// How many worlds run between two looks at the keyboard: a second's worth, so that threads seldom wait.
+/// How many worlds run before what they met is shown: a second's worth, so that threads seldom wait.
 const SLICE: u64 = 8192;

@@ -1,19 +1,21 @@
 //! One world, of a seed or a tape: traced, shrunk, as a transcript, or drawn.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
-use tenure_sim::picture::{Film, Span};
-use tenure_sim::{
-    Check, Failure, Moment, Plan, Prng, Recorder, Report, Scribe, Shrinker, Tape, Trace, Transcript, View,
-    Violation,
+use crate::picture::{Film, Span};
+use crate::{
+    Check, Failure, Moment, Plan, Prng, Promise, Recorder, Report, Scenario, Scribe, Shrinker, Tape, Trace,
+    Transcript, View, Violation,
 };
 
 use super::args::{Args, Output};
-use super::{Ended, Verdict, show};
+use super::print::say;
+use super::{Ended, Verdict, interrupt, show};
 
 /// Runs the world of a seed or a tape, and makes of it what was asked for.
-pub(crate) fn main(args: &Args) -> Ended {
+pub(crate) fn main(program: &str, args: &Args) -> Ended {
     let (plan, output) = (args.world.plan(), &args.output);
     let tape = match (&args.tape, args.seed) {
         (Some(text), _) => read(text)?,
@@ -23,8 +25,7 @@ pub(crate) fn main(args: &Args) -> Ended {
         (Some(seed), _) => format!("seed {seed:#x}"),
         (None, _) => "the tape".to_owned(),
     };
-    let family = plan.scenario(&mut Tape::new(&tape)).family;
-    println!("{name} is a world of family {}", family.as_str());
+    say!("{name} is a world of family {}", kind(&plan.scenario(&mut Tape::new(&tape))));
     let (tape, is_shrunk) = if output.shrink { shrink(&plan, tape, output) } else { (tape, false) };
     let is_traced = output.trace || (is_shrunk && !output.transcript && output.picture.is_none());
     let trace = if is_traced { Trace::full() } else { Trace::last(20) };
@@ -33,19 +34,19 @@ pub(crate) fn main(args: &Args) -> Ended {
     let verdict = match &result {
         Ok(report) => {
             if is_traced {
-                report.lines.iter().for_each(|line| println!("{line}"));
+                report.lines.iter().for_each(|line| say!("{line}"));
             }
-            println!("{name} holds: {} steps, digest {:016x}", report.steps, report.digest);
+            say!("{name} holds: {} steps, digest {:016x}", report.steps, report.digest);
             Verdict::Holds
         }
         Err(failure) => {
-            println!("{failure}");
+            say!("{failure}");
             if is_shrunk {
-                show::commands(&show::tape(&plan, &tape), false);
+                show::commands(program, &show::tape(&plan, &tape), false);
             } else if !is_traced {
                 let world =
                     args.seed.map_or_else(|| show::tape(&plan, &tape), |seed| show::seed(&plan, seed));
-                show::commands(&world, true);
+                show::commands(program, &world, true);
             }
             Verdict::Violated
         }
@@ -58,7 +59,17 @@ pub(crate) fn main(args: &Args) -> Ended {
         let span = Span { from: output.from.map(millis), to: output.to.map(millis), moments: None };
         write(path, &film.draw(&name, span, failure))?;
     }
-    Ok(verdict)
+    Ok(verdict.unless_interrupted())
+}
+
+/// Names the family of a world, what it is held to, and what it need not keep.
+fn kind(scenario: &Scenario) -> String {
+    let words =
+        |promises: Vec<Promise>| promises.iter().map(Promise::to_string).collect::<Vec<_>>().join(", ");
+    let kept = words(scenario.promises().collect());
+    let waived = words(scenario.family.waives().to_vec());
+    let but = if waived.is_empty() { String::new() } else { format!(", but not to {waived}") };
+    format!("{}, held to {kept}{but}", scenario.family.as_str())
 }
 
 /// Runs the world of a tape while something watches it.
@@ -87,16 +98,29 @@ fn record(plan: &Plan, seed: u64) -> Vec<u32> {
 
 /// Reads a tape from the command line, or from the file that it names there.
 fn read(text: &str) -> Result<Vec<u32>, String> {
-    let file = fs::read_to_string(text).ok();
-    let text = file.as_deref().unwrap_or(text);
-    Tape::parse(text).map_err(|word| format!("{word:?} is no word of a tape"))
+    let file = match fs::read_to_string(text) {
+        Ok(file) => Some(file),
+        // Whatever is no file is a tape.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => None,
+        Err(error) => return Err(format!("the tape {text} cannot be read: {error}")),
+    };
+    Tape::parse(file.as_deref().unwrap_or(text)).map_err(|word| {
+        let (start, more) = word.char_indices().nth(40).map_or((word, ""), |(end, _)| (&word[..end], "..."));
+        format!(
+            "{:?} is no word of a tape, which has numbers between dots, and z9 for nine zeros",
+            format!("{start}{more}")
+        )
+    })
 }
 
 /// Returns the smallest tape found, and whether it fails at all.
 fn shrink(plan: &Plan, tape: Vec<u32>, output: &Output) -> (Vec<u32>, bool) {
-    match Shrinker::new(output.runs).shrink_tape(plan, tape.clone()) {
+    match Shrinker::new(output.runs).while_true(interrupt::goes_on).shrink_tape(plan, tape.clone()) {
         Some(shrunk) => {
-            println!("shrunk {}", show::sizes(&shrunk));
+            if !interrupt::goes_on() {
+                say!("interrupted");
+            }
+            say!("shrunk {}", show::sizes(&shrunk));
             (shrunk.tape, true)
         }
         None => (tape, false),
@@ -114,7 +138,7 @@ fn transcripts(transcripts: &[Transcript], failure: Option<&Failure>) {
     let named: Vec<&Transcript> = transcripts.iter().filter(|transcript| is_named(transcript)).collect();
     let shown = if named.is_empty() { transcripts.iter().collect() } else { named };
     for transcript in shown {
-        println!("\n{transcript}");
+        say!("\n{transcript}");
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use tenure_sim::{Family, Plan, Witness};
+use crate::{Family, Plan, Witness};
 
 use super::args::Pictures;
-use super::{Ended, Verdict, find, one};
+use super::print::say;
+use super::{Ended, Verdict, find, interrupt, one};
 
 /// One picture.
 struct Drawn {
@@ -21,35 +22,39 @@ const DRAWN: &[Drawn] = &[
     Drawn {
         file: "takeover.svg",
         title: "A takeover: a node dies, its lease runs out, another node fences it and takes its cell",
-        seed: 0x4,
-        wanted: &[Witness::Crash, Witness::Takeover, Witness::Grant],
+        seed: 0x1fb,
+        wanted: &[Witness::Grant, Witness::Crash, Witness::Takeover, Witness::Grant],
     },
     Drawn {
         file: "late-landing.svg",
         title: "A late landing: a write arrives after its sender gave up on it, and a read settles it",
-        seed: 0x15,
+        seed: 0x16,
         wanted: &[Witness::Grant, Witness::LateLanding, Witness::SettledOurs, Witness::Grant],
     },
     Drawn {
         file: "fence.svg",
         title: "A fence: a node stands still for too long; its lease is fenced before its cell is taken",
-        seed: 0x81,
-        wanted: &[Witness::LongPause, Witness::Takeover, Witness::FencedByExpiry],
+        seed: 0x1a7,
+        wanted: &[Witness::Grant, Witness::LongPause, Witness::Takeover, Witness::FencedByExpiry],
     },
 ];
 
 /// Draws all of them into a folder.
 pub(crate) fn main(args: &Pictures) -> Ended {
-    fs::create_dir_all(&args.folder).map_err(|error| format!("{}: {error}", args.folder.display()))?;
+    fs::create_dir_all(&args.folder)
+        .map_err(|error| format!("{} cannot be made: {error}", args.folder.display()))?;
     let plan = Plan { family: Some(Family::Common), defect: None };
     for Drawn { file, title, seed, wanted } in DRAWN {
         let Some((seed, shrunk)) = find::smallest(&plan, *seed..SEEDS, 1, wanted, RUNS) else {
-            println!("{file}: no world meets it");
-            return Ok(Verdict::Violated);
+            say!("{file}: no world meets it");
+            return Ok(Verdict::Violated.unless_interrupted());
         };
+        if !interrupt::goes_on() {
+            return Ok(Verdict::Interrupted);
+        }
         let path = args.folder.join(file);
         one::write(&path, &find::picture(&plan, &shrunk, title))?;
-        println!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
+        say!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
     }
     Ok(Verdict::Holds)
 }

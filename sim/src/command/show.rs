@@ -1,25 +1,26 @@
 //! A failure for people: what was violated, what led to it, and how to look closer.
 
-use tenure_sim::{Found, Plan, Shrunk, Tape, Trace};
+use super::print::say;
+use crate::{Found, Plan, Shrunk, Tape, Trace};
 
 /// Shows the failure of a seed with its last steps and the commands that lead on.
-pub(crate) fn found(plan: &Plan, found: &Found) {
+pub(crate) fn found(name: &str, plan: &Plan, found: &Found) {
     // Nothing was traced in the run that failed; the same seed fails in the same way.
     match plan.run(found.seed, Trace::last(20)) {
-        Err(failure) => println!("seed {:#x}\n{failure}", found.seed),
-        Ok(_) => println!("seed {:#x}\n{}\nbut it held when run again", found.seed, found.failure),
+        Err(failure) => say!("seed {:#x}\n{failure}", found.seed),
+        Ok(_) => say!("seed {:#x}\n{}\nbut it held when run again", found.seed, found.failure),
     }
-    commands(&seed(plan, found.seed), true);
+    commands(name, &seed(plan, found.seed), true);
 }
 
 /// Shows the commands that replay a world.
-pub(crate) fn commands(world: &str, shrinks: bool) {
-    println!("trace:  cargo sim {world} --trace");
+pub(crate) fn commands(name: &str, world: &str, shrinks: bool) {
+    say!("trace:  {name} {world} --trace");
     if shrinks {
-        println!("shrink: cargo sim {world} --shrink");
+        say!("shrink: {name} {world} --shrink");
     }
-    println!("draw:   cargo sim {world}{} --picture failure.svg", if shrinks { " --shrink" } else { "" });
-    println!("test:   cargo sim {world}{} --transcript", if shrinks { " --shrink" } else { "" });
+    say!("draw:   {name} {world}{} --picture failure.svg", if shrinks { " --shrink" } else { "" });
+    say!("test:   {name} {world}{} --transcript", if shrinks { " --shrink" } else { "" });
 }
 
 /// Says how small a world became.

@@ -2,7 +2,7 @@
 
 /// The time since it was started.
 #[derive(Debug)]
-pub(crate) struct Stopwatch(std::time::Instant);
+pub(super) struct Stopwatch(std::time::Instant);
 
 #[expect(clippy::disallowed_methods, reason = "the rate of worlds is measured in real time, outside of them")]
 impl Stopwatch {

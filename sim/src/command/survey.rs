@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use tenure_sim::Trace;
+use crate::Trace;
 
 use super::args::Args;
-use super::{Ended, Verdict};
+use super::print::say;
+use super::{Ended, Verdict, interrupt};
 
 /// Runs all worlds whatever is violated, and counts what was violated how often.
 pub(crate) fn main(args: &Args) -> Ended {
     let plan = args.world.plan();
-    let count = args.seeds.unwrap_or(10_000);
+    let (start, count) = (args.range.start, args.seeds.unwrap_or(10_000));
+    say!("seeds {start:#x} to {:#x}", start.wrapping_add(count - 1));
+    let mut worlds = 0;
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for seed in (args.range.start..).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+    while worlds < count && interrupt::goes_on() {
+        let seed = start.wrapping_add(worlds);
+        worlds += 1;
         if let Err(failure) = plan.run(seed, Trace::silent()) {
             let mut kind = failure.violation.to_string();
             kind.retain(|letter| !letter.is_ascii_digit());
@@ -21,7 +26,14 @@ pub(crate) fn main(args: &Args) -> Ended {
         }
     }
     for (kind, (seed, times)) in &found {
-        println!("{times} times, first in {seed:#x}: {kind}");
+        say!("{times} times, first in {seed:#x}: {kind}");
+    }
+    say!(
+        "{worlds} of {count} worlds, of which {} violate something",
+        found.values().map(|(_, times)| times).sum::<u64>()
+    );
+    if worlds < count {
+        return Ok(Verdict::Interrupted);
     }
     Ok(if found.is_empty() { Verdict::Holds } else { Verdict::Violated })
 }

@@ -114,6 +114,14 @@ impl Canvas {
         place.is_some()
     }
 
+    /// Lets no label be placed on the middle of this line.
+    pub(super) fn keep_clear(&mut self, from: (f64, f64), to: (f64, f64)) {
+        for part in (2..15).map(|part| f64::from(part) / 16.0) {
+            let (x, y) = (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
+            self.texts.push(Area { left: x - 4.0, top: y - 4.0, right: x + 4.0, bottom: y + 4.0 });
+        }
+    }
+
     pub(super) fn finish(self, width: f64, height: f64, title: &str) -> String {
         let heads = ["message", "quiet", "answer", "late"].map(|class| {
             let marker =

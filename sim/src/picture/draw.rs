@@ -3,17 +3,21 @@
 use super::canvas::{Anchor, Canvas, Layer};
 use super::film::Film;
 use super::layout::{Columns, Rows};
-use super::{Span, lanes, messages};
+use super::{Span, fold, lanes, messages};
 use crate::report::Failure;
 
 impl Film {
     /// Draws what was seen, as SVG, under a title; `failure` is what the world ended with, if it did.
     pub fn draw(&self, title: &str, span: Span, failure: Option<&Failure>) -> String {
-        let scene = self.0.borrow();
+        let scene = fold::folded(&self.0.borrow());
         let (rows, columns) = (Rows::new(&scene, span), Columns::new(scene.machines));
         let mut canvas = Canvas::default();
         canvas.text("title", (24.0, 34.0), Anchor::Start, title);
+        if let Some(cut) = rows.cut() {
+            canvas.text("muted", (24.0, 52.0), Anchor::Start, &cut);
+        }
         lanes::lanes(&mut canvas, &scene, &rows, &columns);
+        lanes::outages(&mut canvas, &scene, &rows, &columns);
         // What is written first keeps its place: what the store holds, then what happens, then what is said.
         lanes::versions(&mut canvas, &scene, &rows, &columns);
         lanes::marks(&mut canvas, &scene, &rows, &columns);
@@ -21,6 +25,9 @@ impl Film {
             lanes::life(&mut canvas, life, &scene, &rows, &columns);
         }
         let (quiet, loud): (Vec<_>, Vec<_>) = scene.messages.iter().partition(|message| message.is_quiet);
+        for message in &scene.messages {
+            messages::keep_clear(&mut canvas, message, &scene, &rows, &columns);
+        }
         for message in loud.into_iter().chain(quiet) {
             messages::message(&mut canvas, message, &scene, &rows, &columns);
         }
@@ -54,6 +61,11 @@ fn legend(canvas: &mut Canvas, y: f64) {
         canvas,
         |canvas, x, y| canvas.bar(Layer::Bars, "cell0", (x + 6.0, y - 8.0), (10.0, 16.0)),
         "cell held",
+    );
+    entry(
+        canvas,
+        |canvas, x, y| canvas.bar(Layer::Back, "promised", (x, y - 8.0), (22.0, 16.0)),
+        "authority, had it lived",
     );
     entry(
         canvas,

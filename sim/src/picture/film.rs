@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tenure_core::{
-    Event, Fault, FaultKind, ListReply, Notice, Op, ReadReply, RemoveReply, Reply, WriteReply,
+    Event, Fault, FaultKind, LeaseRecord, ListReply, Notice, Op, ReadReply, RemoveReply, Reply, WriteOp,
+    WriteReply,
 };
 
 use super::label;
 use crate::checks::{Check, Violation};
 use crate::clock::Moment;
+use crate::node::Session;
 use crate::view::{Step, View};
 
 /// A film of a world. A clone is of the same world.
@@ -18,7 +20,7 @@ use crate::view::{Step, View};
 pub struct Film(pub(super) Rc<RefCell<Scene>>);
 
 /// Everything that can be drawn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scene {
     pub(super) machines: usize,
     pub(super) sessions: Vec<Life>,
@@ -26,26 +28,38 @@ pub(super) struct Scene {
     pub(super) marks: Vec<Mark>,
     /// What the store held from when on.
     pub(super) versions: Vec<(Moment, String)>,
+    /// From when to when the store was down.
+    pub(super) outages: Vec<(Moment, Moment)>,
     pub(super) end: Moment,
     /// Where the request of a session and a number stands in `messages`.
     places: BTreeMap<(usize, u64), usize>,
 }
 
 /// One session, from its start to its end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) machine: usize,
     pub(super) start: Moment,
     pub(super) end: Option<Moment>,
     /// From when to when the lease gave it authority.
     pub(super) authority: Option<(Moment, Moment)>,
+    /// From when to when it would have had authority if it had not died.
+    pub(super) promised: Option<(Moment, Moment)>,
     pub(super) tenures: Vec<Held>,
-    /// When it stood still, and until when.
-    pub(super) pauses: Vec<(Moment, Option<Moment>)>,
+    pub(super) pauses: Vec<Pause>,
+}
+
+/// A time in which a session stood still.
+#[derive(Clone, Debug)]
+pub(super) struct Pause {
+    pub(super) from: Moment,
+    pub(super) to: Option<Moment>,
+    /// Whether its machine did, and not the process alone.
+    pub(super) is_suspended: bool,
 }
 
 /// A cell that a session held.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) cell: usize,
     pub(super) label: String,
@@ -54,12 +68,14 @@ pub(super) struct Held {
 }
 
 /// One request and what became of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) session: usize,
     pub(super) label: String,
     /// Whether it only keeps things as they are.
     pub(super) is_quiet: bool,
+    /// Whether it changes nothing that anybody else looks for, so that many of its kind say no more than one.
+    pub(super) is_idle: bool,
     pub(super) sent: Moment,
     /// When it reached the store, what that answered, and whether its sender had given up by then.
     pub(super) served: Vec<(Moment, String, bool)>,
@@ -70,7 +86,7 @@ pub(super) struct Message {
 }
 
 /// Something that happened in a lane.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) at: Moment,
     /// The session; nothing for the store.
@@ -84,7 +100,11 @@ pub(super) struct Mark {
 pub(super) enum Kind {
     Answer,
     Crash,
+    /// What follows here is left out.
+    Cut,
     End,
+    /// The lease of somebody who may be dead may be fenced.
+    Judged,
     Meddling,
     Start,
 }
@@ -108,6 +128,15 @@ impl Scene {
                 let label = format!("its wall clock jumps {way} by {} ms", by.unsigned_abs() / 1_000_000);
                 self.mark(at, session, Kind::Meddling, label);
             }
+            (Step::Meddled(deed, key), _) => {
+                self.mark(
+                    at,
+                    None,
+                    Kind::Meddling,
+                    format!("somebody {} {}", deed.as_str(), label::key(key)),
+                );
+            }
+            (Step::Outage(span), _) => self.outages.push((at, at.after(*span))),
             (Step::Removed(key), _) => {
                 self.mark(at, None, Kind::Meddling, format!("{} removed", label::key(key)))
             }
@@ -125,25 +154,21 @@ impl Scene {
         match view.step {
             Step::Cloned(of) => self.cloned(view, *of, actor),
             Step::Started => {
-                let machine = view.sessions[actor].machine();
-                self.sessions.push(Life {
-                    machine,
-                    start: at,
-                    end: None,
-                    authority: None,
-                    tenures: Vec::new(),
-                    pauses: Vec::new(),
-                });
+                self.sessions.push(Life::new(view.sessions[actor].machine(), at, None));
                 self.mark(at, Some(actor), Kind::Start, format!("{} starts", label::session(view, actor)));
             }
             Step::Crashed => {
                 let is_over = view.sessions[actor].engine().fenced().is_some();
+                let authority = self.sessions[actor].authority;
                 self.over(actor, at);
-                self.sessions[actor].end = Some(at);
+                let life = &mut self.sessions[actor];
+                life.end = Some(at);
+                life.promised = authority.filter(|(_, until)| *until > at).map(|(_, until)| (at, until));
                 let (kind, what) = if is_over { (Kind::End, "stops") } else { (Kind::Crash, "crashes") };
                 self.mark(at, Some(actor), kind, what.to_owned());
             }
-            Step::Paused(_) => self.sessions[actor].pauses.push((at, None)),
+            Step::Paused(_) => self.stands_still(actor, at, false),
+            Step::Suspended(_) => self.stands_still(actor, at, true),
             Step::Resumed => self.resumed(actor, at),
             Step::Sent(op) => self.sent(view, actor, op),
             Step::Served { op, reply, is_late, .. } => self.served(view, actor, op, reply, *is_late),
@@ -162,14 +187,7 @@ impl Scene {
     /// Begins the lane of a clone, which has what the original has.
     fn cloned(&mut self, view: &View<'_>, of: usize, actor: usize) {
         let authority = self.sessions[of].authority.map(|(_, until)| (view.at, until));
-        self.sessions.push(Life {
-            machine: view.sessions[actor].machine(),
-            start: view.at,
-            end: None,
-            authority,
-            tenures: Vec::new(),
-            pauses: Vec::new(),
-        });
+        self.sessions.push(Life::new(view.sessions[actor].machine(), view.at, authority));
         self.mark(view.at, Some(actor), Kind::Start, format!("clone of {}", label::session(view, of)));
     }
 
@@ -184,6 +202,7 @@ impl Scene {
             session,
             label,
             is_quiet,
+            is_idle: is_quiet || matches!(op, Op::Read(_)),
             sent: view.at,
             served: Vec::new(),
             answered: None,
@@ -198,12 +217,37 @@ impl Scene {
         if let (Op::Write(op), Reply::Write(WriteReply::Applied { .. })) = (op, reply)
             && let Some(label) = label::version(view, op)
         {
+            self.judged(view, op);
             // Two writes that are applied at once share a box.
             match self.versions.last_mut().filter(|(at, _)| *at == view.at) {
                 Some((_, labels)) => *labels = format!("{labels} \u{b7} {label}"),
                 None => self.versions.push((view.at, label)),
             }
         }
+    }
+
+    /// If this write fenced somebody, marks from when on that was allowed.
+    fn judged(&mut self, view: &View<'_>, op: &WriteOp) {
+        let dead = |session: &Session| {
+            session.lease_key() == &op.key
+                && view.actor.is_some_and(|by| view.sessions[by].id() != session.id())
+        };
+        let Some(of) = view.sessions.iter().rposition(dead) else { return };
+        let Some([.., version, _]) = Some(view.store.history(op.key.as_str())) else { return };
+        let Some(record) = version.body.as_ref().and_then(|body| LeaseRecord::parse(body).ok()) else {
+            return;
+        };
+        let clock = &view.scenario.config.clock;
+        let Some(ttl) = record.ttl.filter(|_| view.scenario.stamping.has_modified) else { return };
+        let at = view.store.when_dated(version.modified().after(ttl + clock.unit + clock.margin));
+        // A clock of the store that is ahead lets it be judged a little earlier.
+        if let Some(at) = at.filter(|at| *at <= view.at) {
+            self.mark(at, Some(of), Kind::Judged, "its lease may be judged dead".to_owned());
+        }
+    }
+
+    fn stands_still(&mut self, session: usize, from: Moment, is_suspended: bool) {
+        self.sessions[session].pauses.push(Pause { from, to: None, is_suspended });
     }
 
     fn told(&mut self, session: usize, event: &Event, at: Moment) {
@@ -260,13 +304,13 @@ impl Scene {
             .filter(|held| held.to.is_none())
             .for_each(|held| held.to = Some(end.max(held.from)));
         life.pauses.iter_mut().for_each(|pause| {
-            pause.1.get_or_insert(at);
+            pause.to.get_or_insert(at);
         });
     }
 
     fn resumed(&mut self, actor: usize, at: Moment) {
         if let Some(pause) = self.sessions[actor].pauses.last_mut() {
-            pause.1 = Some(at);
+            pause.to = Some(at);
         }
     }
 
@@ -289,6 +333,12 @@ impl Scene {
                 life.tenures.push(Held { cell, label, from: at, to: None });
             }
         }
+    }
+}
+
+impl Life {
+    const fn new(machine: usize, start: Moment, authority: Option<(Moment, Moment)>) -> Self {
+        Self { machine, start, end: None, authority, promised: None, tenures: Vec::new(), pauses: Vec::new() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tenure_core::{
     ETag, Guard, Holder, Key, LeaseRecord, ListReply, NodeId, Op, Outcome, OwnerRecord, ReadReply, Reply,
-    WriteOp, WriteReply, notation,
+    Stamps, WriteOp, WriteReply, notation,
 };
 
 use crate::view::View;
@@ -92,12 +92,17 @@ pub(super) fn reply(view: &View<'_>, op: &Op, reply: &Reply) -> String {
         (_, Reply::List(ListReply::Throttled { .. }) | Reply::Read(ReadReply::Throttled { .. })) => {
             "slow down".to_owned()
         }
-        (Op::Read(op), Reply::Read(ReadReply::Found { .. })) => {
+        (Op::Read(op), Reply::Read(ReadReply::Found { stamps, .. })) => {
             let number = view.store.history(op.key.as_str()).len();
-            format!("v{number}: {}", holder(view, op.key.as_str()))
+            let is_old = if is_too_old(view, op.key.as_str(), stamps) { ", too old" } else { "" };
+            format!("v{number}: {}{is_old}", holder(view, op.key.as_str()))
         }
         (_, Reply::Read(ReadReply::Found { .. })) => "found".to_owned(),
         (_, Reply::Read(ReadReply::Missing)) => "absent".to_owned(),
+        (Op::Read(op), Reply::Read(ReadReply::Unchanged(stamps))) => {
+            let is_old = is_too_old(view, op.key.as_str(), stamps);
+            if is_old { "unchanged, too old" } else { "unchanged" }.to_owned()
+        }
         (_, Reply::Read(ReadReply::Unchanged(_))) => "unchanged".to_owned(),
         (_, Reply::Remove(_)) => "removed".to_owned(),
         (_, Reply::Write(reply)) => match reply {
@@ -110,6 +115,20 @@ pub(super) fn reply(view: &View<'_>, op: &Op, reply: &Reply) -> String {
             WriteReply::Unknown(fault) => notation::fault(fault.kind).to_owned(),
         },
     }
+}
+
+/// Tells whether an answer shows a lease that may be fenced, by its stamps.
+fn is_too_old(view: &View<'_>, key: &str, stamps: &Stamps) -> bool {
+    let Some(version) = view.store.history(key).last().filter(|_| Key::node(key).is_some()) else {
+        return false;
+    };
+    let lease = version.body.as_ref().and_then(|body| LeaseRecord::parse(body).ok());
+    // An answer that it is unchanged has no other stamp than the version had.
+    let remembered = view.scenario.stamping.has_modified.then(|| version.modified());
+    let (modified, ttl) = (stamps.modified.or(remembered), lease.and_then(|lease| lease.ttl));
+    let (Some(ttl), Some(modified), Some(date)) = (ttl, modified, stamps.date) else { return false };
+    let clock = &view.scenario.config.clock;
+    date.since(modified) >= ttl + clock.unit + clock.margin
 }
 
 /// Says what a write made of an object; nothing for a renewal, which changes only when the lease ends.

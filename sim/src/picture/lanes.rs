@@ -28,6 +28,16 @@ pub(super) fn lanes(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
 /// Draws the bars and labels of one session.
 pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows, columns: &Columns) {
     let (x, side) = (columns.machine(life.machine), columns.side(life.machine));
+    if let Some((from, until)) = life.promised {
+        let to = Some(until).filter(|until| *until <= scene.end);
+        if rows.meets(from, to.unwrap_or(scene.end)) {
+            let (top, end) = (rows.y(from), to.map_or(rows.bottom(), |to| rows.y(to)));
+            canvas.bar(Layer::Back, "promised", (x - 11.0, top), (22.0, end - top));
+        }
+        if rows.is_within(until) {
+            beside(canvas, "muted", x, side, rows.y(until), "its authority would end");
+        }
+    }
     let is_here =
         |mark: &Mark| mark.session.is_some_and(|session| scene.sessions[session].start == life.start);
     let mut bar = |layer, class: &str, from, to: Option<Moment>, half: f64| {
@@ -44,8 +54,8 @@ pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows,
     for held in &life.tenures {
         bar(Layer::Bars, &format!("cell{}", held.cell % CELLS), held.from, held.to, 5.0);
     }
-    for (from, to) in &life.pauses {
-        bar(Layer::Bars, "paused", *from, *to, 15.0);
+    for pause in &life.pauses {
+        bar(Layer::Bars, "paused", pause.from, pause.to, 15.0);
     }
     if rows.meets(life.start, life.end.unwrap_or(scene.end)) && !rows.is_within(life.start) {
         let name = scene
@@ -59,15 +69,13 @@ pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows,
         let class = format!("held text-cell{}", held.cell % CELLS);
         beside(canvas, &class, x, side, rows.y(held.from), &format!("holds {}", held.label));
     }
-    for (from, to) in life.pauses.iter().filter(|(from, to)| rows.meets(*from, to.unwrap_or(scene.end))) {
-        let label = match to {
-            Some(to) => format!(
-                "stands still for {} s",
-                seconds(Moment::from_nanos(to.since(*from).as_nanos() as u64))
-            ),
-            None => "stands still".to_owned(),
+    for pause in life.pauses.iter().filter(|pause| rows.meets(pause.from, pause.to.unwrap_or(scene.end))) {
+        let what = if pause.is_suspended { "its machine is suspended" } else { "stands still" };
+        let label = match pause.to {
+            Some(to) => format!("{what} for {:.3} s", to.since(pause.from).as_secs_f64()),
+            None => what.to_owned(),
         };
-        beside(canvas, "", x, side, rows.y(*from), &label);
+        beside(canvas, "", x, side, rows.y(pause.from), &label);
     }
     // A mark at that moment says it better.
     let is_marked = |at: Moment| scene.marks.iter().any(|mark| mark.at == at && mark.kind != Kind::Start);
@@ -86,6 +94,10 @@ pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
             .map_or((columns.store(), 1.0), |machine| (columns.machine(machine), columns.side(machine)));
         let class = match mark.kind {
             Kind::Answer => "muted",
+            Kind::Cut => {
+                cut(canvas, mark, (x, y, side), columns);
+                continue;
+            }
             Kind::Crash => {
                 canvas.cross("lost", (x, y), 8.0);
                 "end-text"
@@ -94,6 +106,7 @@ pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
                 canvas.dot("end", (x, y), 5.5);
                 "end-text"
             }
+            Kind::Judged => "end-text",
             Kind::Meddling => {
                 canvas.cross("lost", (x, y), 5.0);
                 "end-text"
@@ -116,13 +129,31 @@ pub(super) fn versions(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns:
     }
 }
 
+/// Says in the way of the messages what is left out of them.
+fn cut(canvas: &mut Canvas, mark: &Mark, (x, y, side): (f64, f64, f64), columns: &Columns) {
+    let middle = x - side * (x - columns.store()).abs() * 0.6;
+    let places = [0.0, 12.0, -12.0].map(|down| (middle, y + 3.5 + down));
+    canvas.place("muted", places, Anchor::Middle, &mark.label);
+}
+
+/// Draws when the store was down.
+pub(super) fn outages(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &Columns) {
+    for (from, to) in scene.outages.iter().filter(|(from, to)| rows.meets(*from, *to)) {
+        let (top, end) = (rows.y(*from), if *to <= scene.end { rows.y(*to) } else { rows.bottom() });
+        canvas.bar(Layer::Back, "outage", (columns.store() - 22.0, top), (44.0, end - top));
+        let label = format!("store down for {:.3} s", to.since(*from).as_secs_f64());
+        let places = [12.0, 24.0, 36.0, 48.0].map(|down| (columns.store() + 28.0, top + down));
+        canvas.place("end-text", places, Anchor::Start, &label);
+    }
+}
+
 /// Returns how wide the box around a version is.
 pub(super) fn pill(label: &str) -> f64 {
     text_width(label) + 12.0
 }
 
 /// Writes a label beside a lane, away from the store: at its height if it can, or a little lower or higher.
-fn beside(canvas: &mut Canvas, class: &str, x: f64, side: f64, y: f64, label: &str) {
+pub(super) fn beside(canvas: &mut Canvas, class: &str, x: f64, side: f64, y: f64, label: &str) {
     let anchor = if side < 0.0 { Anchor::End } else { Anchor::Start };
     let places = [0.0, 12.0, -12.0, 24.0].map(|down| (x + side * 20.0, y + 3.5 + down));
     canvas.place(class, places, anchor, label);

@@ -11,13 +11,16 @@ use crate::clock::Moment;
 #[derive(Debug)]
 pub(super) struct Rows {
     rows: Vec<(Moment, f64)>,
+    /// Whether something happened before and after what is drawn.
+    is_cut: (bool, bool),
 }
 
 impl Rows {
     pub(super) fn new(scene: &Scene, span: Span) -> Self {
         let mut rows: Vec<(Moment, f64)> = Vec::new();
-        let all: Vec<Moment> = moments(scene).into_iter().filter(|at| span.holds(*at)).collect();
-        let skipped = span.moments.map_or(0, |most| all.len().saturating_sub(most));
+        let happened = moments(scene);
+        let all: Vec<Moment> = happened.iter().copied().filter(|at| span.holds(*at)).collect();
+        let skipped = all.len().saturating_sub(span.moments.unwrap_or(MOST));
         for at in all.into_iter().skip(skipped) {
             let y = match rows.last() {
                 None => TOP,
@@ -28,7 +31,9 @@ impl Rows {
         if rows.is_empty() {
             rows.push((span.from.unwrap_or_default(), TOP));
         }
-        Self { rows }
+        let edges = (rows[0].0, rows[rows.len() - 1].0);
+        let is_cut = happened.first().is_some_and(|first| *first < edges.0);
+        Self { rows, is_cut: (is_cut, scene.end > edges.1) }
     }
 
     /// Returns the height of a moment; what lies outside stands at the edge.
@@ -57,6 +62,19 @@ impl Rows {
             && self.rows.last().is_some_and(|(last, _)| from <= *last)
     }
 
+    /// Says what is left out before and after; nothing if all is drawn.
+    pub(super) fn cut(&self) -> Option<String> {
+        let (first, last) = (self.rows[0].0, self.rows[self.rows.len() - 1].0);
+        match self.is_cut {
+            (false, false) => None,
+            (true, false) => Some(format!("What happened before {first} ms is left out.")),
+            (false, true) => Some(format!("What happened after {last} ms is left out.")),
+            (true, true) => {
+                Some(format!("Only from {first} to {last} ms; what came before and after is left out."))
+            }
+        }
+    }
+
     pub(super) fn bottom(&self) -> f64 {
         self.rows.last().map_or(TOP, |(_, y)| *y) + TAIL
     }
@@ -82,8 +100,9 @@ fn moments(scene: &Scene) -> BTreeSet<Moment> {
         moments.extend(life.end);
         moments.extend(life.authority.map(|(from, _)| from));
         moments.extend(life.authority.map(|(_, until)| until).filter(|until| *until <= scene.end));
+        moments.extend(life.promised.map(|(_, until)| until).filter(|until| *until <= scene.end));
         moments.extend(life.tenures.iter().flat_map(|held| [Some(held.from), held.to]).flatten());
-        moments.extend(life.pauses.iter().flat_map(|(from, to)| [Some(*from), *to]).flatten());
+        moments.extend(life.pauses.iter().flat_map(|pause| [Some(pause.from), pause.to]).flatten());
     }
     for message in &scene.messages {
         moments.insert(message.sent);
@@ -92,6 +111,7 @@ fn moments(scene: &Scene) -> BTreeSet<Moment> {
         moments.extend(message.given_up);
     }
     moments.extend(scene.marks.iter().map(|mark| mark.at));
+    moments.extend(scene.outages.iter().flat_map(|(from, to)| [*from, *to]).filter(|at| *at <= scene.end));
     moments.insert(scene.end);
     moments
 }
@@ -118,13 +138,19 @@ impl Columns {
     /// Returns where the lane of a machine stands.
     pub(super) fn machine(&self, machine: usize) -> f64 {
         match machine.checked_sub(self.left()) {
-            None => GUTTER + SPACING * machine as f64,
-            Some(place) => self.store() + REACH + SPACING * place as f64,
+            None => GUTTER + self.spacing() * machine as f64,
+            Some(place) => self.store() + REACH + self.spacing() * place as f64,
         }
     }
 
+    /// Returns how far lanes on the same side are apart: the more there are, the closer, so that a screen holds them.
+    fn spacing(&self) -> f64 {
+        let between = self.machines.saturating_sub(2).max(1);
+        (ROOM / between as f64).min(SPACING)
+    }
+
     pub(super) fn store(&self) -> f64 {
-        GUTTER + SPACING * self.left().saturating_sub(1) as f64 + REACH
+        GUTTER + self.spacing() * self.left().saturating_sub(1) as f64 + REACH
     }
 
     pub(super) fn width(&self) -> f64 {
@@ -146,8 +172,12 @@ const TAIL: f64 = 16.0;
 /// Room for times and labels left of the first lane.
 const GUTTER: f64 = 236.0;
 /// Room for labels right of the last lane.
-const MARGIN: f64 = 190.0;
+const MARGIN: f64 = 208.0;
 /// How far the nearest lane is from the store's.
 const REACH: f64 = 270.0;
-/// How far lanes on the same side are apart.
+/// How far lanes on the same side are apart, if there is room.
 const SPACING: f64 = 130.0;
+/// How much room there is for the lanes of one side and the other.
+const ROOM: f64 = 1040.0;
+/// How many moments a picture holds, unless it is asked to hold more.
+const MOST: usize = 400;

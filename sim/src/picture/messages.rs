@@ -18,10 +18,11 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
     if !rows.meets(message.sent, last) || !(is_late || rows.is_within(message.sent)) {
         return;
     }
+    let name = &message.label;
     let text = if message.is_quiet { "quiet-text" } else { "" };
     let sent = (way.lane, rows.y(message.sent));
     let mut is_labelled = false;
-    for (at, _, is_late) in &message.served {
+    for (at, outcome, is_late) in &message.served {
         let class = match (is_late, message.is_quiet) {
             (true, _) => "late",
             (false, true) => "quiet",
@@ -29,13 +30,17 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
         };
         let end = (way.edge(*at), rows.y(*at));
         canvas.arrow(class, sent, end);
-        // A second arrival of the same request needs no name.
-        is_labelled = is_labelled
-            || if *is_late {
-                along(canvas, "late-text", end, sent, &format!("{} lands late", message.label))
-            } else {
-                along(canvas, text, sent, end, &message.label)
-            };
+        if *is_late {
+            // Beyond the store there is room: nothing else that comes from here goes there.
+            let label = format!("{name} lands late: {outcome}");
+            let (x, y) = (way.store - side * (way.store - end.0).abs().max(8.0), end.1 + 3.5);
+            let places = [0.0, 12.0, -12.0, 24.0].map(|down| (x - side * 4.0, y + down));
+            let anchor = if side < 0.0 { Anchor::Start } else { Anchor::End };
+            is_labelled |= canvas.place("late-text", places, anchor, &label);
+        } else if !is_labelled {
+            // A second arrival of the same request needs no name.
+            is_labelled = along(canvas, text, sent, end, name);
+        }
     }
     let gives_up = message
         .given_up
@@ -54,11 +59,25 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
     }
     if let Some(up) = gives_up.filter(|up| rows.is_within(*up)) {
         canvas.dot("answer-mark", (lane, rows.y(up)), 2.5);
-        let places = [0.0, 12.0, -12.0].map(|down| (way.lane - side * 4.0, rows.y(up) + 3.5 + down));
-        let anchor = if side < 0.0 { Anchor::Start } else { Anchor::End };
-        canvas.place("lost-text", places, anchor, "no answer");
+        let label = format!("gives up: {name}");
+        lanes::beside(canvas, "lost-text", lane, side, rows.y(up), &label);
     }
     answer(canvas, message, &way);
+}
+
+/// Keeps labels off the way of a request that lands late, which crosses that of others.
+pub(super) fn keep_clear(
+    canvas: &mut Canvas,
+    message: &Message,
+    scene: &Scene,
+    rows: &Rows,
+    columns: &Columns,
+) {
+    let machine = scene.sessions[message.session].machine;
+    let from = (columns.machine(machine), rows.y(message.sent));
+    for (at, ..) in message.served.iter().filter(|(_, _, is_late)| *is_late) {
+        canvas.keep_clear(from, (columns.store(), rows.y(*at)));
+    }
 }
 
 /// Draws the answer, as far as it came.
@@ -91,7 +110,7 @@ fn answer(canvas: &mut Canvas, message: &Message, way: &Way<'_>) {
 fn along(canvas: &mut Canvas, class: &str, from: (f64, f64), to: (f64, f64), label: &str) -> bool {
     let slope = ((to.1 - from.1) / (to.0 - from.0)).abs();
     let lift = 2.5 + slope.min(0.25) * text_width(label) / 2.0;
-    let places = [0.55, 0.45, 0.65, 0.35, 0.75].map(|part| {
+    let places = [0.64, 0.55, 0.72, 0.45, 0.35].map(|part| {
         let (x, y) = (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
         (x, y - lift)
     });

@@ -18,6 +18,7 @@
 mod canvas;
 mod draw;
 mod film;
+mod fold;
 mod label;
 mod lanes;
 mod layout;
@@ -34,7 +35,8 @@ pub struct Span {
     pub from: Option<Moment>,
     /// Up to when; to the end if it does not say.
     pub to: Option<Moment>,
-    /// How many moments at which something happened, the last ones; all, if it does not say.
+    /// How many moments at which something happened, the last ones; as many as a picture can well hold, if it does
+    /// not say.
     pub moments: Option<usize>,
 }
 

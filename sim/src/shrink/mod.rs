@@ -3,7 +3,8 @@
 //! Zero is the quiet answer to every question and what a tape that has run out answers, so a smaller tape is a
 //! calmer world. First the scenario is made plainer (fewer machines and cells, fewer kinds of fault) and what
 //! follows is drawn afresh, because the choices that come later mean something else in another scenario. Then
-//! the tape itself is cut: what was left to chance in one occasion, or in many, becomes zero or is deleted, then
+//! the tape is cut with each occasion still finding its own part of it, so that a machine that acts later or not at all
+//! does not give its answers to others. At last the tape itself is cut: what was left to chance in one occasion, or in many, becomes zero or is deleted, then
 //! single choices, and what is left is lowered as far as it goes. Everything follows from the tape, so the same failure always shrinks to the
 //! same one.
 
@@ -66,12 +67,19 @@ pub struct Shrunk {
 #[derive(Clone, Copy, Debug)]
 pub struct Shrinker {
     runs: u32,
+    goes_on: fn() -> bool,
 }
 
 impl Shrinker {
     /// Runs so many worlds at most, beside the first.
     pub const fn new(runs: u32) -> Self {
-        Self { runs }
+        Self { runs, goes_on: || true }
+    }
+
+    /// Stops as soon as this says no, with the smallest tape found by then. It is asked before each run.
+    #[must_use]
+    pub const fn while_true(self, goes_on: fn() -> bool) -> Self {
+        Self { goes_on, ..self }
     }
 
     /// Shrinks the failure of a plan's seed; nothing if its world holds.
@@ -98,7 +106,7 @@ impl Shrinker {
         tape: Vec<u32>,
         run: impl FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>,
     ) -> Option<Shrunk> {
-        Work::new(run, self.runs).shrink(&tape)
+        Work::new(run, self.runs, self.goes_on).shrink(&tape)
     }
 
     /// Shrinks the failures of many plans' seeds, so many at once, in their order.

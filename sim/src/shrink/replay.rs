@@ -1,6 +1,7 @@
 //! The source of chance of a world that is being shrunk.
 
 use core::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 use crate::choices::{Choices, Prng};
 
@@ -8,6 +9,9 @@ use crate::choices::{Choices, Prng};
 #[derive(Debug)]
 pub struct Replay<'t> {
     pub(super) rest: &'t [u32],
+    /// What each occasion finds, the next one last, by whose turn it is: then what changes in one machine does not
+    /// give others answers that were meant for something else. Nothing if all read from one tape.
+    pub(super) parts: Option<BTreeMap<u64, Vec<&'t [u32]>>>,
     /// What answers once the scenario is drawn; nothing for the rest of the tape.
     pub(super) then: Option<Prng>,
     /// How many occasions the world may have.
@@ -19,8 +23,12 @@ pub struct Replay<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) tape: Vec<u32>,
+    /// Below what each choice had to be: tells whether it is about a fault, a time, or something else.
+    pub(super) bounds: Vec<u32>,
     /// How long the tape was when each occasion began: the first is the scenario and the world's beginning.
     pub(super) starts: Vec<usize>,
+    /// Whose turn each occasion was.
+    pub(super) turns: Vec<u64>,
     /// How many of the choices make up the scenario.
     pub(super) mark: usize,
 }
@@ -36,12 +44,30 @@ impl Choices for Replay<'_> {
             (_, None) => 0,
         };
         self.taken.tape.push(choice);
+        self.taken.bounds.push(bound.get());
         choice
     }
 
     fn goes_on(&mut self) -> bool {
         self.taken.starts.push(self.taken.tape.len());
         self.taken.starts.len() <= self.most
+    }
+
+    fn turns_to(&mut self, whose: u64) {
+        self.taken.turns.push(whose);
+        if let Some(parts) = &mut self.parts {
+            self.rest = parts.get_mut(&whose).and_then(Vec::pop).unwrap_or_default();
+        }
+    }
+}
+
+impl Taken {
+    /// Returns what was taken before the first occasion, and for each occasion whose turn it was and where what it took
+    /// starts and ends.
+    pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = (u64, usize, usize)> + ExactSizeIterator {
+        let length = self.tape.len();
+        let start = move |place: usize| self.starts.get(place).map_or(length, |start| (*start).min(length));
+        (0..self.turns.len()).map(move |place| (self.turns[place], start(place), start(place + 1)))
     }
 }
 

@@ -1,6 +1,9 @@
 //! How a failing tape becomes smaller, step by step.
 
+mod kinds;
+
 use core::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::replay::{Replay, Taken};
 use super::{Shrunk, Size};
@@ -13,6 +16,7 @@ pub(super) struct Work<F> {
     run: F,
     runs: u32,
     most: u32,
+    goes_on: fn() -> bool,
     /// The effort of the first world: a plainer scenario is not worth more.
     first: usize,
     best: Best,
@@ -54,9 +58,9 @@ impl Best {
 
 impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     /// Prepares to run so many worlds at most, beside the first.
-    pub(super) fn new(run: F, runs: u32) -> Self {
+    pub(super) fn new(run: F, runs: u32, goes_on: fn() -> bool) -> Self {
         let (best, spare) = (Best::default(), Taken::default());
-        Self { run, runs: 0, most: runs.saturating_add(1), first: 0, best, check: "", spare }
+        Self { run, runs: 0, most: runs.saturating_add(1), goes_on, first: 0, best, check: "", spare }
     }
 
     /// Shrinks a failing tape; nothing if its world holds.
@@ -64,6 +68,8 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         self.start(tape)?;
         let before = self.best.size();
         self.plainer_scenario();
+        self.leave_out();
+        self.calm();
         let mut is_minimal = false;
         while !is_minimal && self.may_run() {
             let has_changed = self.cut_occasions() || self.cut_choices() || self.lower();
@@ -89,21 +95,33 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         Some(())
     }
 
-    const fn may_run(&self) -> bool {
-        self.runs < self.most
+    fn may_run(&self) -> bool {
+        self.runs < self.most && (self.runs == 0 || (self.goes_on)())
     }
 
     /// Runs a tape for so many occasions; returns what it failed with, and how much of it was used.
     fn play(&mut self, tape: &[u32], then: Option<Prng>, most: usize) -> Option<Best> {
+        self.play_parts(tape, None, then, most)
+    }
+
+    fn play_parts<'t>(
+        &mut self,
+        tape: &'t [u32],
+        parts: Option<BTreeMap<u64, Vec<&'t [u32]>>>,
+        then: Option<Prng>,
+        most: usize,
+    ) -> Option<Best> {
         if !self.may_run() {
             return None;
         }
         self.runs += 1;
         let mut taken = core::mem::take(&mut self.spare);
         taken.tape.clear();
+        taken.turns.clear();
+        taken.bounds.clear();
         taken.starts.clear();
         taken.mark = 0;
-        let mut replay = Replay { rest: tape, then, most, taken };
+        let mut replay = Replay { rest: tape, parts, then, most, taken };
         let run = &mut self.run;
         let result = caught(|| run(&mut replay));
         let mut taken = replay.taken;
@@ -123,7 +141,26 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     fn accept(&mut self, tape: &[u32]) -> bool {
         // A world that has already taken more than the best is not smaller, whatever becomes of it.
         let most = self.best.size().effort().min(2 * self.best.taken.starts.len());
-        let Some(found) = self.play(tape, None, most) else { return false };
+        let found = self.play(tape, None, most);
+        self.take(found)
+    }
+
+    /// Does the same with a tape of which each occasion finds its part, but for those that are left out.
+    fn accept_parts(&mut self, tape: &[u32], is_out: impl Fn(usize) -> bool) -> bool {
+        let most = self.best.size().effort().min(2 * self.best.taken.starts.len());
+        let mut parts: BTreeMap<u64, Vec<&[u32]>> = BTreeMap::new();
+        for (place, (whose, start, end)) in self.best.taken.parts().enumerate().rev() {
+            if !is_out(place) {
+                parts.entry(whose).or_default().push(&tape[start..end]);
+            }
+        }
+        let start = self.best.taken.starts.first().map_or(tape.len(), |start| (*start).min(tape.len()));
+        let found = self.play_parts(&tape[..start], Some(parts), None, most);
+        self.take(found)
+    }
+
+    fn take(&mut self, found: Option<Best>) -> bool {
+        let Some(found) = found else { return false };
         let is_smaller = found.is_below(&self.best);
         let rest = if is_smaller { core::mem::replace(&mut self.best, found) } else { found };
         self.spare = rest.taken;

@@ -90,6 +90,18 @@ impl App {
         }
     }
 
+    /// Tells whether its session has ended, everybody was answered, and its engine does not want to be woken.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over && self.open.is_empty() && self.due.is_none()
+    }
+
+    /// Tells whether it knows no more than it did before.
+    pub(super) fn was_told_nothing(&self, before: &Self) -> bool {
+        let is_open = |app: &Self| app.open.iter().map(|open| open.ticket).collect::<Vec<_>>();
+        (self.phase, &self.tenures, self.tickets) == (before.phase, &before.tenures, before.tickets)
+            && is_open(self) == is_open(before)
+    }
+
     /// Ends with the process.
     pub(super) fn crash(&mut self) {
         *self = Self { phase: Phase::Over, ..Self::new(self.tenures.len(), self.engine_print) };

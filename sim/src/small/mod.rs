@@ -2,23 +2,88 @@
 //!
 //! A [`SmallWorld`] runs the same engines over the same [`Store`] under the same [checks](crate::checks) as a
 //! [`World`](crate::World), but there is no latency and no rate: time advances in ticks, and between two ticks
-//! everything that can happen can happen in every order. At each step there is a list of moves, and
-//! [`Choices`] picks one. What must have happened before time may tick on is only this: whatever is in flight
-//! has arrived, and an engine that is due has been woken. An exception costs a fault, and of faults there are few.
+//! everything that can happen can happen in every order. So the world is finite, and [`Search`] explores all of it.
 //!
-//! So the world is finite, and [`Search`] explores all of it, breadth first: no schedule within the [`Scope`]
-//! is left out, and what is found is found on a shortest path.
+//! ```text
+//!   tick 3                                                        tick 4
+//!     |  serve   deliver   wake   ask   give up | crash  astray  ... |
+//!     |    \________ in every order ___________/   \_ a fault each _/ |
+//!     |                                                              |
+//!     +-- time passes only when every message that is not astray ----+
+//!         has arrived and every engine that is due was woken
+//! ```
+//!
+//! # What a move is
+//!
+//! A request reaches the store, an answer reaches its sender, an engine that is due is woken, a sender's time is
+//! up, an application asks for something, a process that stood still goes on, or a tick passes. All else is a [`Mishap`] and
+//! costs one of the scope's faults. Where a move has more than one outcome (how far a stamp is off) each is tried.
+//!
+//! # What time is
+//!
+//! A ttl is a few ticks, and the configuration has nothing to spare: margins are what drift and disagreement
+//! require, to the tick. So a rule that is one tick short is broken here, whereas with a fine clock it would be broken in
+//! one of millions of schedules. A request takes no time unless it goes astray or somebody stands still; then it takes
+//! any number of ticks.
+//!
+//! # What is bounded
+//!
+//! The nodes, the cells, the ticks, the faults (in all and of each kind), and what the applications may ask for and
+//! how often: see [`Scope`]. Each node is one session; a crashed one does not come back. Nodes have joined, and the
+//! first holds every cell, before anything can go wrong.
+//!
+//! # What a search proves, and what not
+//!
+//! Within these bounds no schedule is left out: if [`Search::run`] returns a complete [`Summary`], the engine that ships
+//! keeps every check of [`Standard`] in all of them, but for two situations that happen to have one 128-bit print.
+//! And a violation is found on a shortest path. It proves nothing about more faults, more nodes or longer times; nor about
+//! what no move does: records put back, clones, unfit or stale stores, foreign nodes, clocks that jump, liveness
+//! after the world has healed. Those are for the [`World`](crate::World), whose schedules are sampled.
+//!
+//! Some situations are never built because others stand for them. Each such saving is argued where it is made, and one test
+//! compares every end of several worlds with those that a search without any saving finds: the far past of the store
+//! (`residue.rs`), faults that made no difference (`seen.rs`), and, if [asked for](Search::narrowly), orders of
+//! moves that commute (`narrow.rs`).
+//!
+//! # A test of one's own
+//!
+//! [`Search`] has an example that explores completely; every part of a [`Scope`] can be set, its configuration too:
+//!
+//! ```
+//! use tenure_core::Config;
+//! use tenure_sim::small::{Mishap, Scope, Search, Wish};
+//!
+//! // A node that polls only every second tick, and applications that release what they have.
+//! let fine = Scope::fine(3);
+//! let config = Config { poll: 2 * fine.tick, ..fine.config.clone() };
+//! let scope = Scope { config, horizon: 3, ..fine }
+//!     .asking(&[(Wish::Release, 1), (Wish::Claim, 1)])
+//!     .with_faults(1, &[(Mishap::Crash, 1)]);
+//! if let Err(found) = Search::new(&scope).narrowly().run() {
+//!     panic!("after {} moves\n{}", found.depth, found.failure);
+//! }
+//! ```
+//!
+//! One schedule at a time is a [`SmallWorld`] with any [`Choices`]: [`SmallWorld::step`] asks them what happens next. An
+//! [`Odometer`](crate::Odometer) answers in every way there is, one after the other.
 
 mod aims;
 mod app;
 mod drive;
 mod flight;
+mod mishaps;
 mod moves;
+mod narrow;
+mod perform;
 mod pool;
 mod print;
+mod residue;
 mod sample;
 mod scope;
 mod search;
+mod seen;
+mod serve;
+mod trail;
 
 pub use aims::{Aim, Pin, aims, pins};
 pub use sample::{Sampler, Sampling};
@@ -44,6 +109,7 @@ use flight::Flight;
 use moves::Move;
 use pool::Pool;
 use print::print;
+use seen::Budget;
 
 /// One situation of a small world. Copies share what has not changed between them.
 #[derive(Debug)]
@@ -58,9 +124,7 @@ pub struct SmallWorld {
     store_print: u128,
     checks: Rc<Standard>,
     checks_print: u128,
-    faults_left: u8,
-    /// How often each mishap may still happen, in the order of [`Mishap::ALL`].
-    mishaps_left: [u8; Mishap::ALL.len()],
+    budget: Budget,
     /// How often each wish may still be asked, in the order of [`Wish::ALL`].
     asks_left: [u8; Wish::ALL.len()],
     trace: Option<Box<Trace>>,
@@ -76,6 +140,8 @@ struct Setting {
     cells: Vec<CellId>,
     /// What was chosen for this beginning.
     variant: u128,
+    /// Whether situations are told apart by what can no longer matter too.
+    is_exact: bool,
 }
 
 impl SmallWorld {
@@ -86,11 +152,11 @@ impl SmallWorld {
     /// If the scope's configuration breaks one of the protocol's inequalities, or a planted defect breaks
     /// something before anything has gone wrong.
     pub fn new(scope: &Scope, choices: &mut impl Choices) -> Self {
-        Self::build(scope, None, choices)
+        Self::build(scope, None, false, choices)
     }
 
     /// Builds the world at its beginning; if there is a pool, it shares its parts with other situations.
-    fn build(scope: &Scope, pool: Option<Rc<Pool>>, choices: &mut impl Choices) -> Self {
+    fn build(scope: &Scope, pool: Option<Rc<Pool>>, is_exact: bool, choices: &mut impl Choices) -> Self {
         scope.config.check().expect("a scope's configuration is legal");
         let phases = scope.stamping.unit.as_nanos().div_ceil(scope.tick.as_nanos()).max(1);
         let phase = scope.tick * choices.number(phases as usize) as u32;
@@ -112,6 +178,7 @@ impl SmallWorld {
             variant: print(&(phase, clocks)),
             machines,
             scenario,
+            is_exact,
         };
         let mut world = Self {
             tick: 0,
@@ -122,8 +189,7 @@ impl SmallWorld {
             store_print: 0,
             checks: Rc::new(Standard::demanding(!scope.only_guarantees)),
             checks_print: 0,
-            faults_left: scope.faults,
-            mishaps_left: scope.mishaps_each(),
+            budget: Budget { faults: scope.faults, mishaps: scope.mishaps_each() },
             asks_left: scope.asks_each(),
             trace: None,
             pool,
@@ -148,13 +214,13 @@ impl SmallWorld {
         if moves.is_empty() {
             return Ok(false);
         }
-        self.step_among(&moves, choices)?;
+        let next = choices.one_of(&moves);
+        self.make(next, choices)?;
         Ok(true)
     }
 
-    /// Makes one of these moves, which must be all there are.
-    fn step_among(&mut self, moves: &[Move], choices: &mut impl Choices) -> Result<(), Violation> {
-        let next = choices.one_of(moves);
+    /// Makes this move.
+    fn make(&mut self, next: Move, choices: &mut impl Choices) -> Result<(), Violation> {
         self.perform(next, choices)?;
         self.checks_print = print(&*self.checks);
         if let Some(pool) = &self.pool {
@@ -165,15 +231,39 @@ impl SmallWorld {
 
     /// Returns the 128 bits that stand for this situation.
     ///
-    /// Left out is what cannot matter any more: the trace, and what every situation of one search shares.
+    /// Left out is what cannot matter any more: the trace, what every situation of one search shares, what is known
+    /// about sessions that nothing can reach, and the store's far past.
     pub fn print(&self) -> u128 {
+        print(&(self.print_but_budget(), self.budget))
+    }
+
+    /// Does the same, but leaves out what may still go wrong.
+    fn print_but_budget(&self) -> u128 {
+        self.print_with(self.store_print, self.setting.is_exact)
+    }
+
+    fn print_with(&self, store_print: u128, is_exact: bool) -> u128 {
         let flights: u128 = self.flights.iter().fold(0, |all, flight| print(&(all, flight.print())));
-        let running = self.sessions.iter().fold(0_u64, |all, one| all << 1 | u64::from(one.is_running));
+        let sessions = (0..self.sessions.len()).fold(0, |all, session| {
+            let app = (is_exact || !self.is_gone(session)).then_some(&self.apps[session]);
+            print(&(all, self.sessions[session].is_running, app))
+        });
         print(&(
-            (self.setting.variant, self.tick, self.faults_left, self.mishaps_left, self.asks_left),
-            (running, &self.apps),
-            (flights, self.store_print, self.checks_print),
+            (self.setting.variant, self.tick, self.asks_left),
+            (sessions, flights),
+            (store_print, self.checks_print),
         ))
+    }
+
+    /// Tells whether nothing that happens can reach this session any more, so that what its engine and its application
+    /// know makes no difference: its process is dead, or its session is over, everybody was answered, and nothing
+    /// is under way to it.
+    fn is_gone(&self, session: usize) -> bool {
+        if !self.sessions[session].is_running {
+            return true;
+        }
+        let app = &self.apps[session];
+        app.is_over() && !self.flights.iter().any(|one| one.session == session && one.until.is_some())
     }
 
     /// Returns the time.
@@ -194,8 +284,7 @@ impl SmallWorld {
             store_print: self.store_print,
             checks: self.checks.clone(),
             checks_print: self.checks_print,
-            faults_left: self.faults_left,
-            mishaps_left: self.mishaps_left,
+            budget: self.budget,
             asks_left: self.asks_left,
             trace: self.trace.clone(),
             pool: self.pool.clone(),

@@ -78,6 +78,10 @@ impl Hasher for Printed {
         unreachable!("only prints are hashed")
     }
 
+    fn write_u64(&mut self, half: u64) {
+        self.0 = half;
+    }
+
     fn write_u128(&mut self, print: u128) {
         self.0 = print as u64;
     }

@@ -66,7 +66,7 @@ impl Sampling {
     /// Says which check was violated.
     pub fn run(&mut self, seed: u64) -> Result<usize, Violation> {
         let mut choices = Prng::new(seed);
-        let mut world = SmallWorld::build(&self.scope, Some(self.pool.clone()), &mut choices);
+        let mut world = SmallWorld::build(&self.scope, Some(self.pool.clone()), false, &mut choices);
         let mut ranks = Ranks::new(self.sampler, self.longest, &mut choices);
         let mut length = 0;
         loop {

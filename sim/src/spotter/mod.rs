@@ -39,8 +39,13 @@ impl Spotter {
         &self.seen
     }
 
-    pub(crate) fn into_seen(self) -> Seen {
-        self.seen
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        let Self { seen, sent, unknown, latest } = self;
+        *seen = Seen::default();
+        sent.clear();
+        unknown.clear();
+        latest.clear();
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]

@@ -1,19 +1,28 @@
 //! `cargo sim explore`: small worlds, completely.
 
-use tenure_core::Defect;
-use tenure_sim::small::{Mishap, Sampler, Sampling, Scope, Search, Summary, Wish, aims, pins};
+mod one;
+mod pinned;
+mod samplers;
+mod teeth;
 
-use super::stopwatch::Stopwatch;
-use super::{Ended, Verdict, args};
+use crate::small::{Mishap, Scope, Summary, Wish, aims};
+use clap::Parser as _;
+use clap::builder::RangedU64ValueParser;
+use tenure_core::Defect;
+
+use super::{Ended, Verdict, args, interrupt, print, stopwatch};
 
 /// Explores every schedule of a small world on a coarse clock, breadth first.
+///
+/// Prints how much there was, or a counterexample. With --defect and nothing else it explores the world that aims at that
+/// defect. Without a defect it explores only one order of moves that commute, unless --shortest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explore {
     /// How many nodes there are; the first holds every cell
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = few())]
     nodes: usize,
     /// How many cells there are
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = few())]
     cells: usize,
     /// How many things go wrong at most
     #[arg(long, value_name = "N", default_value = "2")]
@@ -54,10 +63,10 @@ pub(crate) struct Explore {
     #[arg(long)]
     guarantees: bool,
     /// Explore the worlds whose sizes are known, and demand them
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     pinned: bool,
     /// Demand of each planted defect that it is found in the world that aims at it
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     teeth: bool,
     /// Count for each planted defect how many schedules each sampler runs before it is found
     #[arg(long)]
@@ -65,6 +74,12 @@ pub(crate) struct Explore {
     /// How many schedules a sampler runs at most
     #[arg(long, value_name = "N", default_value = "100000")]
     runs: u64,
+    /// Explore every order of moves that commute, so that a counterexample is a shortest one
+    #[arg(long)]
+    shortest: bool,
+    /// Give up after so many situations; each takes about 200 bytes
+    #[arg(long, value_name = "N", default_value = "50000000")]
+    states_max: u64,
     /// Plant this bug in every node
     #[arg(long, value_name = "NAME", value_parser = args::defect)]
     defect: Option<Defect>,
@@ -72,118 +87,59 @@ pub(crate) struct Explore {
 
 pub(crate) fn main(explore: &Explore) -> Ended {
     if explore.pinned {
-        Ok(pinned().into())
+        Ok(Verdict::from(pinned::main()).unless_interrupted())
     } else if explore.teeth {
-        Ok(teeth().into())
+        Ok(Verdict::from(teeth::main()).unless_interrupted())
     } else if explore.samplers {
-        samplers(explore.runs);
-        Ok(Verdict::Holds)
+        samplers::main(explore.runs);
+        Ok(Verdict::Holds.unless_interrupted())
     } else {
-        one(explore)
+        one::main(explore)
     }
 }
 
-/// Explores the pinned worlds.
-fn pinned() -> bool {
-    let mut holds = true;
-    for pin in pins() {
-        let watch = Stopwatch::start();
-        match Search::new(&pin.scope).run(|_| {}) {
-            Ok(seen) => {
-                println!("{}: {}", pin.name, said(&seen, watch.seconds()));
-                if (seen.states, seen.depth) != (pin.states, pin.depth) {
-                    println!("  but pinned are {} states and depth {}", pin.states, pin.depth);
-                    holds = false;
-                }
-            }
-            Err(found) => {
-                println!("{}\n{}: violated after {} moves", found.failure, pin.name, found.depth);
-                holds = false;
-            }
-        }
-    }
-    holds
-}
-
-/// Looks for every planted defect.
-fn teeth() -> bool {
-    let mut holds = true;
-    for aim in aims() {
-        let watch = Stopwatch::start();
-        let name = format!("{:?}", aim.defect);
-        match Search::new(&aim.scope).run(|_| {}) {
-            Ok(seen) => {
-                println!("{name:<26} survives {}", said(&seen, watch.seconds()));
-                holds = false;
-            }
-            Err(found) => {
-                let (why, seconds) = (&found.failure.violation, watch.seconds());
-                println!("{name:<26} {:>2} moves, {seconds:>5.1} s, by {why}", found.depth);
-                if found.depth != aim.depth {
-                    println!("  but pinned are {} moves", aim.depth);
-                    holds = false;
-                }
-            }
-        }
-    }
-    holds
-}
-
-/// Compares samplers: the median of several repetitions, in the world that aims at the defect.
-fn samplers(runs: u64) {
-    let all = [Sampler::Uniform, Sampler::Pct { depth: 3 }, Sampler::Pct { depth: 5 }];
-    println!("{:<26} {:>10} {:>10} {:>10}", "schedules until found", "uniform", "pct 3", "pct 5");
-    for aim in aims() {
-        let cells = all.map(|sampler| {
-            let mut sampling = Sampling::new(&aim.scope, sampler);
-            let mut firsts: Vec<u64> = (0..REPETITIONS)
-                .map(|number| sampling.first(number << 32, runs).map_or(u64::MAX, |first| first + 1))
-                .collect();
-            firsts.sort_unstable();
-            match firsts[firsts.len() / 2] {
-                u64::MAX => format!("> {runs}"),
-                first => first.to_string(),
-            }
-        });
-        println!("{:<26} {:>10} {:>10} {:>10}", format!("{:?}", aim.defect), cells[0], cells[1], cells[2]);
-    }
-}
-
-/// How often each sampler begins anew.
-const REPETITIONS: u64 = 5;
-
-fn said(seen: &Summary, seconds: f64) -> String {
+/// The columns of a table of searches, under [`titles`].
+fn columns(name: &str, seen: &Summary, seconds: f64) -> String {
     format!(
-        "{} distinct states, {} transitions, depth {}; {seconds:.1} s, {:.0} states/s, {:.0} transitions/s",
+        "{name:<50} {:>9} {:>11} {:>5} {seconds:>7.1} {:>9.0}",
         seen.states,
         seen.transitions,
         seen.depth,
-        seen.states as f64 / seconds,
-        seen.transitions as f64 / seconds
+        seen.states as f64 / seconds
     )
 }
 
-/// Explores the world that the command line describes.
-fn one(explore: &Explore) -> Ended {
-    let scope = explore.scope();
-    scope.config.check().map_err(|why| why.to_string())?;
-    let watch = Stopwatch::start();
-    let progress = |seen: &Summary| eprintln!("{} moves: {} situations", seen.depth, seen.states);
-    match Search::new(&scope).run(progress) {
-        Ok(seen) => {
-            println!("{}", said(&seen, watch.seconds()));
-            println!("every check holds in every situation");
-            Ok(Verdict::Holds)
-        }
-        Err(found) => {
-            println!("{}\nshortest counterexample: {} moves", found.failure, found.depth);
-            Ok(Verdict::Violated)
-        }
-    }
+fn titles() -> String {
+    format!(
+        "{:<50} {:>9} {:>11} {:>5} {:>7} {:>9}",
+        "small world", "states", "transitions", "depth", "seconds", "states/s"
+    )
 }
 
 impl Explore {
+    /// Tells whether it is about planted bugs.
+    pub(super) const fn wants_defects(&self) -> bool {
+        self.teeth || self.samplers || self.defect.is_some()
+    }
+
+    /// Returns the world that aims at the defect, if nothing but the defect is asked for; else that which is described.
     fn scope(&self) -> Scope {
+        let is_plain = self.is_plain();
+        let aim = aims().into_iter().find(|aim| is_plain && Some(aim.defect) == self.defect);
+        aim.map_or_else(|| self.described(), |aim| aim.scope)
+    }
+
+    /// Tells whether nothing describes the world but what is so unless one says otherwise.
+    fn is_plain(&self) -> bool {
+        let usual = Usual::try_parse_from(["explore"]).map(|usual| usual.explore);
+        usual.is_ok_and(|usual| format!("{:?}", usual.described()) == format!("{:?}", self.with_no_defect()))
+    }
+
+    fn with_no_defect(&self) -> Scope {
+        self.described().with_defect(None)
+    }
+
+    fn described(&self) -> Scope {
         let mut scope = if self.whole_seconds {
             Scope::whole_seconds(self.ttl.unwrap_or(6))
         } else {
@@ -214,6 +170,11 @@ impl Explore {
     }
 }
 
+/// Takes a number that leaves the world small: the situations multiply.
+fn few() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=8)
+}
+
 fn mishap(text: &str) -> Result<(Mishap, u8), String> {
     named(text, &Mishap::ALL, u8::MAX)
 }
@@ -232,4 +193,11 @@ fn named<T: Copy + core::fmt::Debug>(text: &str, all: &[T], times: u8) -> Result
     };
     let found = all.iter().copied().find(|one| format!("{one:?}") == name);
     found.map(|found| (found, times)).ok_or_else(|| format!("no {name}; there are {all:?}"))
+}
+
+/// What is explored when nothing is asked for.
+#[derive(Debug, clap::Parser)]
+struct Usual {
+    #[command(flatten)]
+    explore: Explore,
 }

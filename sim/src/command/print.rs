@@ -1,0 +1,33 @@
+//! Writes for people. Whoever closed the pipe has read enough, and is still told by the exit status how it ended.
+
+use core::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+
+/// Writes a line to standard output.
+macro_rules! say {
+    ($($arguments:tt)*) => { $crate::command::print::line(&format_args!($($arguments)*)) };
+}
+
+/// Writes a line to standard error.
+macro_rules! complain {
+    ($($arguments:tt)*) => { $crate::command::print::complaint(&format_args!($($arguments)*)) };
+}
+
+pub(super) use {complain, say};
+
+pub(super) fn line(text: &Arguments<'_>) {
+    if let Err(error) = writeln!(io::stdout(), "{text}")
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        complaint(&format_args!("standard output cannot be written: {error}"));
+        // What is missing there would look like an answer.
+        std::process::exit(UNWRITABLE.into());
+    }
+}
+
+pub(super) fn complaint(text: &Arguments<'_>) {
+    // If that fails there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+const UNWRITABLE: u8 = 74;
