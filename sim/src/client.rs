@@ -19,6 +19,8 @@ pub struct Client {
     works: Vec<Work>,
     ttl: Duration,
     loyalty: Rate,
+    /// The cell whose turn it is once the world is calm.
+    next: Option<usize>,
 }
 
 /// What the application has of one cell: a tenure, a call that waits, both or neither.
@@ -36,7 +38,7 @@ impl Client {
     /// Builds the application for a process in a world of this kind.
     pub fn new(scenario: &Scenario) -> Self {
         let works = vec![Work::default(); scenario.cells];
-        Self { works, ttl: scenario.config.ttl, loyalty: scenario.loyalty }
+        Self { works, ttl: scenario.config.ttl, loyalty: scenario.loyalty, next: None }
     }
 
     /// Does something while the world is rough.
@@ -83,9 +85,11 @@ impl Client {
 
     /// Does something once the world is calm: to have the wanted cells and keep them, and only them.
     fn settle(&mut self, ctx: &mut Context<'_>) {
-        let start = ctx.choices().number(self.works.len());
-        for offset in 0..self.works.len() {
-            let place = (start + offset) % self.works.len();
+        let cells = self.works.len();
+        // In turn, not by chance: a world in which it is always the same one's turn would starve the others.
+        let start = self.next.unwrap_or_else(|| ctx.choices().number(cells));
+        for place in (start..cells).chain(0..start) {
+            self.next = Some((place + 1) % cells);
             let cell = &ctx.cells()[place];
             let work = &mut self.works[place];
             match (&work.tenure, work.waits, ctx.is_chosen(cell)) {
