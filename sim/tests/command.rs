@@ -174,7 +174,7 @@ fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
         ),
         (
             &["explore", "--nodes", "4", "--cells", "3", "--faults", "4"],
-            "the situations seen so far are all right",
+            "interrupted: every check holds within ",
         ),
     ] {
         let mut child = start(words);
