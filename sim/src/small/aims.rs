@@ -15,10 +15,10 @@ pub struct Aim {
     pub depth: u32,
 }
 
-/// Returns a small world for every defect that one can show, in the order of [`Defect::ALL`].
+/// Returns the small worlds that aim at a defect: at the rules about time, the fence, settling and giving up.
 ///
-/// Not among them are those that only show when somebody puts old owner records back or removes them, which no
-/// small world does: `GrantRegressed`, `GrantStaleOwn` and `VerifyFromMemory`.
+/// For the other defects nobody has found one yet, or there is none: those that only show when somebody puts old owner
+/// records back or removes them (`GrantRegressed`, `GrantStaleOwn`, `VerifyFromMemory`) no small world can show.
 pub fn aims() -> Vec<Aim> {
     use Mishap::{Astray, Conflict, DatedLate, LeaseRemoved, Pause};
     use Wish::{Claim, Leave, Release, Transfer};
