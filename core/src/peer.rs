@@ -332,7 +332,7 @@ impl Peers {
         mut version: Version,
         stamps: Stamps,
         issued: Instant,
-        active: &Active,
+        active: &mut Active,
         env: &mut Env,
     ) -> Step {
         version.shown_again(stamps);
@@ -349,7 +349,7 @@ impl Peers {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
         } else if takes(active) && version.may_be_garbled() {
             // A tombstone must keep what the lease says.
-            Step::Go(self.read(node, env))
+            retry(Fault::new(FaultKind::Malformed, "a lease that is none"), active, env)
         } else if env.has(Defect::StealUnfenced) {
             Step::Fenced
         } else if takes(active) {

@@ -206,10 +206,12 @@ fn a_corrupt_lease_proves_nothing_and_is_judged_with_the_largest_ttl() {
         t=4    r3 found e9 {"node":"d.1","epoch":6}
                -> read r4 nodes/d.1.json
         t=5    r4 found l5 garbage modified=1000 date=1063
+        t=200  wake
                -> read r5 nodes/d.1.json
-        t=6    r5 found l5 garbage modified=1000 date=1063
+        t=206  r5 found l5 garbage modified=1000 date=1063
+        t=500  wake
                -> read r6 nodes/d.1.json
-        t=7    r6 found l5 garbage modified=1000 date=1063
+        t=507  r6 found l5 garbage modified=1000 date=1063
                -> write w7 nodes/d.1.json match=l5 tombstone by=me
                body w7
                -> {"node":"d.1","expires_ms":0,"addr":"-","peer_protocol":1,"ownership_index_generation":"1","write":"me#2","fenced_by":"me"}
@@ -348,6 +350,28 @@ fn a_lease_that_came_as_garbage_once_is_judged_by_what_the_next_answer_says_unde
 }
 
 #[test]
+fn garbage_under_ever_new_tags_is_looked_at_at_a_pace_and_never_fenced() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 garbage modified=1000 date=1099
+        t=200  wake
+               -> read r3 nodes/b.1.json
+        t=203  r3 found l6 garbage modified=1000 date=1099
+        t=500  wake
+               -> read r4 nodes/b.1.json
+        t=503  r4 found l7 garbage modified=1000 date=1099
+               idle
+               -> idle until=558 Retry
+        "#,
+    );
+}
+
+#[test]
 fn a_tombstone_is_never_made_of_an_answer_that_came_as_garbage() {
     check(
         Scenario::joined(),
@@ -357,8 +381,9 @@ fn a_tombstone_is_never_made_of_an_answer_that_came_as_garbage() {
         t=1    r1 found e9 {"node":"b.1","epoch":6}
                -> read r2 nodes/b.1.json
         t=2    r2 found l5 garbage modified=1000 date=1099
+        t=200  wake
                -> read r3 nodes/b.1.json
-        t=3    r3 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":9000,"zone":"z1"} modified=1000 date=1099
+        t=203  r3 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":9000,"zone":"z1"} modified=1000 date=1099
                -> write w4 nodes/b.1.json match=l5 tombstone by=me
                body w4
                -> {"expires_ms":0,"fenced_by":"me","node":"b.1","ttl_ms":9000,"write":"me#2","zone":"z1"}
