@@ -139,8 +139,8 @@
 //!
 //! Run it again with [`Trace::full`], as [`run_seeds`] does, and read what led to it; a [`Failure`] prints its trace and
 //! what was violated. Keep the seed in a test: it is the regression test of your fix, as long as worlds are drawn in the same way. A
-//! [`Recorder`] turns the seed into a [`Tape`] of its choices, which can be cut: what is past its end reads zero, and
-//! zero is quiet.
+//! [`Recorder`] turns the seed into a [`Tape`] of its choices, and [`Shrinker::shrink`] cuts it with the same closure that
+//! builds your world: what is past its end reads zero, and zero is quiet. `picture::Film` (feature `picture`) draws it.
 //!
 //! A test of this kind proves little unless it can fail. Break your application on purpose, one rule at a time, and
 //! see that some seed finds out; count what the worlds met ([`Report::seen`]), and demand that it was not nothing.

@@ -185,6 +185,16 @@ impl View<'_> {
         self.actor.map(|index| &self.sessions[index])
     }
 
+    /// Returns how much time may have passed at most while the clock of a session measured this much: it may run slow,
+    /// and have stood still.
+    pub(crate) fn longest(&self, session: &Session, measured: Duration) -> Duration {
+        const PPM: u32 = 1_000_000;
+        let slowest = PPM.saturating_sub(self.scenario.drift_ppm).max(1);
+        let stood = self.machines[session.machine].clock.stood();
+        // A millisecond for what was rounded on the way.
+        (measured + stood) * PPM / slowest + Duration::from_millis(1)
+    }
+
     /// Reads the clocks of the machine on which a session runs.
     pub fn now(&self, session: &Session) -> Now {
         self.machines[session.machine].now(self.at)

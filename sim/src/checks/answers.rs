@@ -84,8 +84,7 @@ fn done(
             Outcome::Claimed(Err(ClaimError::Held(_, by) | ClaimError::Timeout(_, Some(by)))),
         ) => by.node != *session.id(),
         (Call::Locate { cell, max_age }, Outcome::Located(Ok(Location::At { node, epoch, .. }))) => {
-            // The clock that measures the age may be a little slow.
-            let since = asked.before(*max_age * 6 / 5);
+            let since = asked.before(view.longest(session, *max_age));
             node != session.id() && was_held(view, node, cell, *epoch, since)
         }
         (

@@ -107,7 +107,7 @@ fn read(text: &str) -> Result<Vec<u32>, String> {
     Tape::parse(file.as_deref().unwrap_or(text)).map_err(|word| {
         let (start, more) = word.char_indices().nth(40).map_or((word, ""), |(end, _)| (&word[..end], "..."));
         format!(
-            "{:?} is no word of a tape, which has numbers between dots, and z9 for nine zeros",
+            "{:?} is neither a file nor a word of a tape, which has numbers between dots, and z9 for nine zeros",
             format!("{start}{more}")
         )
     })

@@ -27,9 +27,9 @@ const DRAWN: &[Drawn] = &[
     },
     Drawn {
         file: "late-landing.svg",
-        title: "A late landing: a write arrives after its sender gave up on it, and a read settles it",
-        seed: 0x16,
-        wanted: &[Witness::Grant, Witness::LateLanding, Witness::SettledOurs, Witness::Grant],
+        title: "A late landing: a read proves nothing until it shows the write, which arrives after it was given up on",
+        seed: 0x3,
+        wanted: &[Witness::Grant, Witness::SettlingUnmoved, Witness::LateLanding, Witness::Grant],
     },
     Drawn {
         file: "fence.svg",

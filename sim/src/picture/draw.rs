@@ -76,7 +76,7 @@ fn legend(canvas: &mut Canvas, y: f64) {
     entry(canvas, |canvas, x, y| canvas.arrow("answer", (x, y), (x + 24.0, y)), "answer");
     entry(canvas, |canvas, x, y| canvas.arrow("late", (x, y), (x + 24.0, y)), "late");
     entry(canvas, |canvas, x, y| canvas.cross("lost", (x + 12.0, y), 4.5), "lost");
-    let note = "Seconds on the left, not to scale. v2: second version of an object; e2: epoch 2. Probes of the store are left out.";
+    let note = "n2.1: session 1, on machine n2; a cross on it: it dies. Seconds on the left, not to scale. v2: second version of an object; e2: epoch 2. Probes of the store are left out.";
     canvas.text("muted", (60.0, y + 24.0), Anchor::Start, note);
 }
 

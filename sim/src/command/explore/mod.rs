@@ -192,7 +192,10 @@ fn named<T: Copy + core::fmt::Debug>(text: &str, all: &[T], times: u8) -> Result
         None => (text, times),
     };
     let found = all.iter().copied().find(|one| format!("{one:?}") == name);
-    found.map(|found| (found, times)).ok_or_else(|| format!("no {name}; there are {all:?}"))
+    found.map(|found| (found, times)).ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(|one| format!("{one:?}")).collect();
+        format!("no {name}; there are {}", names.join(", "))
+    })
 }
 
 /// What is explored when nothing is asked for.
