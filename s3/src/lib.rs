@@ -35,6 +35,7 @@
 //! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
 
+mod advice;
 mod bucket;
 mod checksum;
 mod credentials;
