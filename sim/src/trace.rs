@@ -45,6 +45,7 @@ impl Trace {
         self.lines.into()
     }
 
+    #[inline(always)]
     pub(crate) fn record(&mut self, view: &View<'_>) {
         self.digest.add(view);
         if self.keep > 0 {
