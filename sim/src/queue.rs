@@ -82,9 +82,13 @@ impl Queue {
     }
 
     pub(crate) fn plan(&mut self, at: Moment, occasion: Occasion) {
+        let mut place = self.ahead.len();
+        self.ahead.push(Planned { at, occasion });
         // What is due at the same moment was planned earlier, and stays before it.
-        let sooner = self.ahead.iter().rev().take_while(|planned| planned.at <= at).count();
-        self.ahead.insert(self.ahead.len() - sooner, Planned { at, occasion });
+        while place > 0 && self.ahead[place - 1].at <= at {
+            self.ahead.swap(place - 1, place);
+            place -= 1;
+        }
     }
 
     pub(crate) fn next(&mut self) -> Option<(Moment, Occasion)> {

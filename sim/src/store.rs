@@ -88,6 +88,17 @@ impl Store {
         Self { objects: Objects::new(), stamping, flaw: None }
     }
 
+    /// Creates an empty store in the storage of another.
+    pub(crate) fn within(mut objects: Objects, stamping: Stamping) -> Self {
+        objects.clear();
+        Self { objects, stamping, flaw: None }
+    }
+
+    /// Returns its storage.
+    pub(crate) fn into_objects(self) -> Objects {
+        self.objects
+    }
+
     /// Makes it unfit.
     #[must_use]
     pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
@@ -218,14 +229,7 @@ impl Store {
         let modified = self.stamp(visit.at, visit.modified_ahead);
         let version =
             Version { at: visit.at, by: visit.by, body: Some(body), owner, etag: etag.clone(), modified };
-        match self.objects.get_mut(key) {
-            Some(versions) => versions.push(version),
-            None => {
-                let mut versions = Vec::with_capacity(4);
-                versions.push(version);
-                self.objects.insert(key, versions);
-            }
-        }
+        self.objects.get_or_insert(key).push(version);
         etag
     }
 

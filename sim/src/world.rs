@@ -94,11 +94,23 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// If the scenario's configuration breaks one of the protocol's inequalities.
     pub fn with_app(scenario: Scenario, choices: &'c mut C, make: impl FnMut() -> A + 'c) -> Self {
         scenario.config.check().expect("a scenario's configuration is legal");
-        let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
-        let cells = (0..scenario.cells).map(cell_name).collect();
         let checks = Watchers::new(checks::standard(&scenario));
-        let Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held } =
-            Room::take();
+        let Room {
+            queue,
+            objects,
+            mut cells,
+            machines,
+            sessions,
+            actions,
+            pending,
+            flights,
+            landed,
+            spotter,
+            held,
+        } = Room::take();
+        let store = Store::within(objects, scenario.stamping).with_flaw(scenario.flaw);
+        cells.truncate(scenario.cells);
+        cells.extend((cells.len()..scenario.cells).map(cell_name));
         let mut world = Self {
             scenario,
             choices,
@@ -177,9 +189,23 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         if let Err(violation) = self.emit(None, &Step::Finished) {
             return Err(self.fail(violation));
         }
-        let Self { queue, machines, sessions, actions, pending, flights, landed, spotter, held, .. } = self;
-        let seen = *spotter.seen();
-        Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held }.keep();
+        let Self {
+            queue,
+            store,
+            cells,
+            machines,
+            sessions,
+            actions,
+            pending,
+            flights,
+            landed,
+            spotter,
+            held,
+            ..
+        } = self;
+        let (objects, seen) = (store.into_objects(), *spotter.seen());
+        Room { queue, objects, cells, machines, sessions, actions, pending, flights, landed, spotter, held }
+            .keep();
         let (digest, lines) = (self.trace.digest(), self.trace.into_lines());
         Ok(Report { worlds: 1, steps: self.steps, digest, seen, lines })
     }
