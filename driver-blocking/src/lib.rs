@@ -38,12 +38,15 @@ pub mod ownership;
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]
+pub mod http;
+#[doc(hidden)]
 pub mod open;
 #[doc(hidden)]
 pub mod session;
 
 pub use cell::Cell;
 pub use file::{Change, Durability, FileStore, Journal, JournalEntry, JournalError};
+pub use http::Transport;
 pub use node::Node;
 pub use open::{AnyStore, OpenError, OpenOptions, open};
 pub use s3::S3Store;

@@ -42,7 +42,7 @@ pub use node::Node;
 pub use open::{AnyStore, open};
 pub use s3::S3Store;
 pub use store::Store;
-pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions};
+pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions, Transport};
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::env;
 
-use tenure_blocking::open::{Place, resolve};
+use tenure_blocking::open::{Place, Remote, resolve};
 use tenure_blocking::{FileStore, OpenError, OpenOptions};
 use tenure_core::{Op, Reply, StoreClock};
 
@@ -30,8 +30,9 @@ pub enum AnyStore {
 pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(Threaded::new(store)),
-        Place::S3(bucket, credentials) => {
-            AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
+        Place::S3(remote) => {
+            let Remote { bucket, credentials, transport } = *remote;
+            AnyStore::S3(S3Store::with(bucket, credentials, &transport).map_err(OpenError::Store)?)
         }
     })
 }

@@ -8,14 +8,15 @@
 //! its queue, so that no byte of it had left; a test counts what a server sees. Very rarely it loses a request
 //! whose connection closed at that very moment: the deadline answers for it, at the cost of one attempt (BL-19).
 
-use core::error::Error as _;
 use core::fmt;
 use core::time::Duration;
+use std::env;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
+use tenure_blocking::http::{Transport, detail, fault};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
     Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, is_too_long, reply_max, timeout,
@@ -45,14 +46,23 @@ struct Signing {
 }
 
 impl S3Store {
-    /// Opens the bucket; nothing is sent yet.
+    /// Opens the bucket; nothing is sent yet. Certificates and proxies are those that the environment names
+    /// ([`Transport::from_env`]).
     ///
     /// # Errors
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
     pub fn new(bucket: Bucket, credentials: Credentials) -> Result<Self, Fault> {
+        Self::with(bucket, credentials, &Transport::from_env(|name| env::var(name).ok())?)
+    }
+
+    /// Opens the bucket, reached in a way of the caller's choice; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
+    pub fn with(bucket: Bucket, credentials: Credentials, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
-        let leases = client(&bucket, 1)?;
-        let others = client(&bucket, 16)?;
+        let leases = client(&bucket, transport, 1)?;
+        let others = client(&bucket, transport, 16)?;
         let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
         Ok(Self { signing: Mutex::new(signing), leases, others })
     }
@@ -133,7 +143,7 @@ impl fmt::Debug for S3Store {
     }
 }
 
-fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
+fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
     let builder = Client::builder()
         .http1_only()
         .no_brotli()
@@ -146,7 +156,16 @@ fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
         .referer(false)
         .retry(retry::never())
         .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
-    let builder = if bucket.is_loopback() { builder.no_proxy() } else { builder };
+    // Not the client's own reading of the environment, which says nothing about what it cannot read.
+    let mut builder = builder.no_proxy();
+    if !bucket.is_local() {
+        for proxy in transport.proxies() {
+            builder = builder.proxy(proxy);
+        }
+    }
+    if let Some(roots) = transport.roots() {
+        builder = builder.tls_certs_only(roots);
+    }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
 }
 
@@ -164,23 +183,4 @@ async fn read_body(mut response: Response, max: usize) -> Result<Vec<u8>, Fault>
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     Ok(body)
-}
-
-fn fault(error: &reqwest::Error) -> Fault {
-    Fault::new(if error.is_timeout() { FaultKind::TimedOut } else { FaultKind::Network }, detail(error))
-}
-
-/// Spells an error and its causes; reqwest's own text names the URL, in which nothing is secret.
-fn detail(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    if error.is_connect() {
-        text +=
-            "; is the endpoint (--endpoint, or AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
-    }
-    text
 }

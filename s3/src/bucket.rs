@@ -126,9 +126,9 @@ impl Bucket {
         &self.host
     }
 
-    /// Tells whether the server runs on this machine, so that a proxy must not come between.
-    pub fn is_loopback(&self) -> bool {
-        self.endpoint.is_loopback()
+    /// Tells whether the server is on this machine or on its own link, so that a proxy must not come between.
+    pub fn is_local(&self) -> bool {
+        self.endpoint.is_local()
     }
 
     /// Appends scheme and authority.

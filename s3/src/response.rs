@@ -190,12 +190,10 @@ struct Verdict<'v> {
 impl<'v> Verdict<'v> {
     fn new(about: &'v About<'v>, subject: &'v str, response: &'v Response<'v>) -> Self {
         let error = ErrorBody::of(response);
-        let class = match classify(response, &error.code) {
-            Class::Refused(FaultKind::Unfit) if response.status == 501 && is_about_checksum(&error) => {
-                Class::Refused(FaultKind::Config)
-            }
-            class => class,
-        };
+        let mut class = classify(response, &error.code);
+        if class == Class::Refused(FaultKind::Unfit) && response.status == 501 && is_about_checksum(&error) {
+            class = Class::Refused(FaultKind::Config);
+        }
         Self { class, error, about, subject, response }
     }
 

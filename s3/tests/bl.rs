@@ -331,11 +331,12 @@ impl Answer {
 
     /// Demands that a write is refused, and anything else fails, with this kind; returns what is said.
     fn refuses(&self, op: &Op, kind: FaultKind) -> String {
-        let fault = match self.to(op) {
-            Reply::Write(WriteReply::Refused(fault))
-            | Reply::Read(ReadReply::Failed(fault))
-            | Reply::List(ListReply::Failed(fault)) => fault,
-            other => panic!("{other:?}"),
+        let reply = self.to(op);
+        let (Reply::Write(WriteReply::Refused(fault))
+        | Reply::Read(ReadReply::Failed(fault))
+        | Reply::List(ListReply::Failed(fault))) = reply
+        else {
+            panic!("{reply:?}")
         };
         assert_eq!(fault.kind, kind, "{fault}");
         fault.to_string()
