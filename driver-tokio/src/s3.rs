@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Request, Response, Url, redirect, retry};
+use reqwest::{Body, Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
@@ -22,6 +22,7 @@ use tenure_s3::{
     unanswered, unsendable, unsent,
 };
 
+use crate::halves::Halves;
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -68,13 +69,20 @@ impl S3Store {
         self.signing().signer.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is polled, and goes on when that resolves. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub async fn execute_in_two(&self, op: Op, between: impl Future<Output = ()> + Send + 'static) -> Reply {
+        self.send(&op, |body| Body::wrap(Halves::new(body, between))).await
+    }
+
     fn signing(&self) -> MutexGuard<'_, Signing> {
         // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
         self.signing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Result<(Request, SignedAt), Fault> {
+    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
         let bad =
             |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
         let mut guard = self.signing();
@@ -94,36 +102,40 @@ impl S3Store {
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
+            *request.body_mut() = Some(body(write.body.to_vec()));
         }
         *request.timeout_mut() = Some(timeout(op));
         Ok((request, signed.signed_at))
+    }
+
+    async fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
+        let (request, signed_at) = match self.prepare(op, body) {
+            Ok(prepared) => prepared,
+            Err(fault) => return unsendable(op, fault),
+        };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
+        let mut response = match client.execute(request).await {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = match read_body(response, reply_max(op)).await {
+            Ok(body) => body,
+            Err(fault) => return unanswered(op, fault),
+        };
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
+        }
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        self.signing().signer.reply(op, signed_at, &response)
     }
 }
 
 impl Store for S3Store {
     async fn execute(&self, op: Op) -> Reply {
-        let (request, signed_at) = match self.prepare(&op) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(&op, fault),
-        };
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
-        let mut response = match client.execute(request).await {
-            Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
-        };
-        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)).await {
-            Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
-        };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
-        }
-        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(&op, signed_at, &response)
+        self.send(&op, Body::from).await
     }
 }
 
