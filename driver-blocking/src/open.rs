@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::env;
 
 use tenure_core::{Fault, Op, Reply, StoreClock};
-use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Settings, Style};
+use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Dialect, Settings};
 
 use crate::file::FileStore;
 use crate::s3::S3Store;
@@ -21,8 +21,8 @@ pub struct OpenOptions {
     pub endpoint: Option<String>,
     /// The region that requests are signed for; else `AWS_REGION` or `AWS_DEFAULT_REGION`.
     pub region: Option<String>,
-    /// How the bucket appears in requests; a good default follows from endpoint and name.
-    pub style: Option<Style>,
+    /// What the store takes otherwise than most. What its URL says (`s3://bucket?if-match=bare`) goes first.
+    pub dialect: Dialect,
     /// What requests are signed with; else `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`.
     pub credentials: Option<Credentials>,
 }
@@ -107,7 +107,7 @@ pub fn resolve(
             let settings = Settings {
                 endpoint: options.endpoint.clone().or(settings.endpoint),
                 region: options.region.clone().or(settings.region),
-                style: options.style.or(settings.style),
+                dialect: options.dialect.or(settings.dialect),
             };
             let bucket = Bucket::parse(url, &settings).map_err(OpenError::Bucket)?;
             let credentials = match &options.credentials {
@@ -180,7 +180,7 @@ impl core::error::Error for OpenError {}
 #[cfg(test)]
 mod tests {
     use super::{OpenError, OpenOptions, Place, presentable, resolve};
-    use tenure_s3::Credentials;
+    use tenure_s3::{Credentials, Dialect, IfMatch};
 
     const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAKEY"), ("AWS_SECRET_ACCESS_KEY", "secret")];
 
@@ -195,10 +195,11 @@ mod tests {
             endpoint: Some("http://127.0.0.1:1".into()),
             region: Some("us-west-2".into()),
             credentials: Some(Credentials::new("AKIAOTHER", "secret", None).expect("legal")),
-            style: None,
+            dialect: Dialect { if_match: Some(IfMatch::Bare), ..Dialect::default() },
         };
-        let (bucket, _) = s3("s3://bkt", &options, &[]).expect("complete");
+        let (bucket, _) = s3("s3://bkt?style=path", &options, &[]).expect("complete");
         assert_eq!((bucket.region(), bucket.host()), ("us-west-2", "127.0.0.1:1"));
+        assert_eq!(bucket.dialect().to_string(), "if-match=bare&style=path");
     }
 
     #[test]
@@ -209,6 +210,7 @@ mod tests {
             ("/srv/store", &KEYS, "usage", "file:///absolute/directory"),
             ("s3://", &KEYS, "config", "bucket"),
             ("s3://bkt", &KEYS, "config", "AWS_REGION"),
+            ("s3://bkt?if-mach=bare", &KEYS, "config", "if-match=bare|verbatim"),
             ("s3://bkt", &[("AWS_REGION", "r1")], "denied", "AWS_ACCESS_KEY_ID"),
             ("file://host/x", &[], "config", "file:///absolute/path"),
             ("file:///no/such/directory", &[], "config", "/no/such/directory"),

@@ -51,7 +51,9 @@ pub use tenure_core::{
     RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
     WatchError, WriteOp, WriteReply,
 };
-pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
+pub use tenure_s3::{
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Setting, Settings, Style,
+};
 pub use threaded::Threaded;
 pub use watch::Watch;
 

@@ -116,7 +116,7 @@ impl Signer {
     /// own clock; it is not corrected again while the two agree.
     pub fn reply(&mut self, op: &Op, signed_at: SignedAt, response: &Response<'_>) -> Reply {
         let corrected = self.correct_time(signed_at, response) || signed_at.generation != self.generation;
-        let about = About { bucket: &self.bucket, corrected };
+        let about = About { bucket: &self.bucket, corrected, local: Some(signed_at.local) };
         match op {
             Op::List(op) => Reply::List(list_reply(&about, op, response)),
             Op::Read(op) => Reply::Read(read_reply(&about, op, response)),

@@ -156,6 +156,7 @@ mod clock;
 pub mod command;
 pub mod conformance;
 mod context;
+mod digest;
 mod family;
 mod fate;
 mod faults;

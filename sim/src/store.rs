@@ -316,7 +316,7 @@ fn as_of(versions: &[Version], visit: Visit) -> Option<&Version> {
 }
 
 /// Hashes bytes, eight at a time.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
+fn hash(bytes: &[u8]) -> u64 {
     let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();
     let state =

@@ -166,9 +166,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
-            let whose = self.addressee(occasion).map_or(0, |machine| machine as u64 + 1);
+            let addressee = self.addressee(occasion);
+            let whose = addressee.map_or(0, |machine| machine as u64 + 1);
             self.choices.turns_to(occasion.kind() << 32 | whose);
-            let result = self.happen(occasion).and_then(|()| self.look_around());
+            let result = self.happen(occasion, addressee).and_then(|()| self.look_around());
             if let Err(violation) = result {
                 return Err(self.fail(violation));
             }
@@ -211,8 +212,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 
-    fn happen(&mut self, occasion: Occasion) -> Result<(), Violation> {
-        if let Some(machine) = self.addressee(occasion)
+    fn happen(&mut self, occasion: Occasion, addressee: Option<usize>) -> Result<(), Violation> {
+        if let Some(machine) = addressee
             && self.machines[machine].is_paused
         {
             self.machines[machine].missed.push_back(occasion);
@@ -224,7 +225,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 self.pass(flight);
                 Ok(())
             }
-            Occasion::Bring { session, letter } => self.bring(session, letter),
+            Occasion::Bring { letter } => self.bring(letter),
             Occasion::Deliver { flight } => {
                 self.deliver(flight)?;
                 self.pass(flight);
@@ -249,23 +250,21 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
 
     /// Returns the machine whose process would notice the occasion.
     fn addressee(&self, occasion: Occasion) -> Option<usize> {
-        match occasion {
-            Occasion::Deliver { flight } | Occasion::GiveUp { flight } => {
-                let session = self.flights[flight].session;
-                self.sessions[session].is_running.then(|| self.sessions[session].machine)
-            }
-            Occasion::Bring { session, .. } | Occasion::Tick { session } | Occasion::Turn { session } => {
-                self.sessions[session].is_running.then(|| self.sessions[session].machine)
-            }
-            Occasion::Wake { machine, .. } => Some(machine),
+        let session = match occasion {
+            Occasion::Bring { letter } => self.letters[letter].as_ref()?.to,
+            Occasion::Deliver { flight } | Occasion::GiveUp { flight } => self.flights[flight].session,
+            Occasion::Tick { session } | Occasion::Turn { session } => session,
+            Occasion::Wake { machine, .. } => return Some(machine),
             Occasion::Arrive { .. }
             | Occasion::Foreign { .. }
             | Occasion::Heal
             | Occasion::Judge
             | Occasion::Resume { .. }
             | Occasion::Start { .. }
-            | Occasion::Weather => None,
-        }
+            | Occasion::Weather => return None,
+        };
+        let session = &self.sessions[session];
+        session.is_running.then_some(session.machine)
     }
 
     fn wake(&mut self, machine: usize, generation: u32) -> Result<(), Violation> {

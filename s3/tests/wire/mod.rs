@@ -56,7 +56,9 @@ pub(crate) fn verify(spelled: &str, access_key: &str, secret: &str) -> Result<()
     }
     // What a store demands to be signed.
     for (name, _) in &headers {
-        let must = name == "host" || name.starts_with("x-amz-") || name.starts_with("if-");
+        let must = matches!(name.as_str(), "content-md5" | "host")
+            || name.starts_with("x-amz-")
+            || name.starts_with("if-");
         if must != names.split(';').any(|signed| signed == name) {
             return Err(format!("{name} is signed or not when it should be otherwise"));
         }
