@@ -37,7 +37,8 @@ fn a_race_on_either_server_has_one_winner_through_both_drivers() {
                 Server::SeaweedFs => (3, 40),
             };
             let race = Race { contenders, rounds, budget: Duration::from_secs(120), apart: true };
-            let settings = Settings { race: Some(race), timeout: Duration::from_secs(20), ..Settings::new(2) };
+            let settings =
+                Settings { race: Some(race), timeout: Duration::from_secs(20), ..Settings::new(2) };
             let report = ask(server, driver, settings);
             let all = report.checks.iter().filter(|check| {
                 check.name.starts_with("race") && check.sentence.contains(&format!(" rounds of {rounds}:"))
