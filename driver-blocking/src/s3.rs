@@ -14,7 +14,7 @@ use std::env;
 use std::io::{self, Read as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reqwest::blocking::{Client, Request, Response};
+use reqwest::blocking::{Body, Client, Request, Response};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect, retry};
 use tenure_core::{Fault, FaultKind, Op, Reply};
@@ -80,13 +80,28 @@ impl S3Store {
         self.signing().signer.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is called, and goes on when that returns. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub fn execute_in_two(&self, op: Op, between: impl FnOnce() + Send + 'static) -> Reply {
+        self.send(&op, |body| {
+            let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+            let mut rest = body;
+            let first = rest.splice(..rest.len().min(1), []).collect();
+            Body::sized(
+                Halves { first: io::Cursor::new(first), between: Some(between), rest: io::Cursor::new(rest) },
+                length,
+            )
+        })
+    }
+
     fn signing(&self) -> MutexGuard<'_, Signing> {
         // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
         self.signing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Result<(Request, SignedAt), Fault> {
+    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
         let bad =
             |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
         let mut guard = self.signing();
@@ -106,36 +121,40 @@ impl S3Store {
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
+            *request.body_mut() = Some(body(write.body.to_vec()));
         }
         *request.timeout_mut() = Some(timeout(op));
         Ok((request, signed.signed_at))
+    }
+
+    fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
+        let (request, signed_at) = match self.prepare(op, body) {
+            Ok(prepared) => prepared,
+            Err(fault) => return unsendable(op, fault),
+        };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
+        let mut response = match client.execute(request) {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = match read_body(response, reply_max(op)) {
+            Ok(body) => body,
+            Err(fault) => return unanswered(op, fault),
+        };
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
+        }
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        self.signing().signer.reply(op, signed_at, &response)
     }
 }
 
 impl Store for S3Store {
     fn execute(&self, op: Op) -> Reply {
-        let (request, signed_at) = match self.prepare(&op) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(&op, fault),
-        };
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
-        let mut response = match client.execute(request) {
-            Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
-        };
-        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)) {
-            Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
-        };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
-        }
-        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(&op, signed_at, &response)
+        self.send(&op, Body::from)
     }
 }
 
@@ -169,6 +188,26 @@ fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Cli
         builder = builder.tls_certs_only(roots);
     }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+/// A body that calls somebody after its first byte.
+struct Halves<F> {
+    first: io::Cursor<Vec<u8>>,
+    between: Option<F>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl<F: FnOnce()> io::Read for Halves<F> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.first.read(buf)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        if let Some(between) = self.between.take() {
+            between();
+        }
+        self.rest.read(buf)
+    }
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {

@@ -28,6 +28,7 @@
 
 mod cell;
 mod driver;
+mod halves;
 mod node;
 mod open;
 mod s3;

@@ -33,6 +33,7 @@
 //! | in what stores differ | [`Dialect`] |
 //! | what is signed, and how | [`Signer`], [`Request`] |
 //! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
+//! | what the bucket is, beside its objects | [`Question`], [`Said`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
 
 mod advice;
@@ -50,6 +51,7 @@ mod response;
 mod signer;
 mod sigv4;
 mod stamp;
+mod survey;
 mod xml;
 
 pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings};
@@ -61,3 +63,4 @@ pub use op::{
 pub use request::{Headers, Method, Request};
 pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
 pub use signer::{SignedAt, Signer};
+pub use survey::{Question, Rule, Said};
