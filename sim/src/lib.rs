@@ -179,6 +179,8 @@ mod report;
 mod room;
 mod run;
 mod scenario;
+#[cfg(feature = "server")]
+pub mod server;
 mod shrink;
 pub mod small;
 mod spotter;

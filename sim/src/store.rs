@@ -169,6 +169,24 @@ impl Store {
             .map(|(key, _)| key)
     }
 
+    /// Returns the objects that exist, from a name on, in order.
+    #[cfg(feature = "server")]
+    pub(crate) fn keys_from<'s>(
+        &'s self,
+        first: Bound<&str>,
+    ) -> impl Iterator<Item = (&'s str, &'s Version)> {
+        let all = self.objects.from(first).filter_map(|(key, versions)| Some((key, versions.last()?)));
+        all.filter(|(_, version)| version.body.is_some())
+    }
+
+    /// Forgets all versions of an object but the current one.
+    #[cfg(feature = "server")]
+    pub(crate) fn forget_history(&mut self, key: &str) {
+        if let Some(versions) = self.objects.get_mut(key) {
+            versions.drain(..versions.len().saturating_sub(1));
+        }
+    }
+
     pub(crate) fn read(&self, op: &ReadOp, visit: Visit) -> ReadReply {
         let Some(version) = self.version(op.key.as_str()) else { return ReadReply::Missing };
         let Some(body) = &version.body else { return ReadReply::Missing };
