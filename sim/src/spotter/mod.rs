@@ -2,6 +2,7 @@
 
 mod wire;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
@@ -10,6 +11,7 @@ use tenure_core::{
 };
 
 use crate::node::Session;
+use crate::store::Version;
 use crate::view::{Deed, Step, View};
 use crate::witness::{Seen, Witness};
 
@@ -32,6 +34,17 @@ struct Attempt {
     key: Key,
     guard: Guard,
     body: Arc<[u8]>,
+}
+
+/// How late a request reaches the store.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    /// Whether its sender has been told an answer already.
+    is_late: bool,
+    /// Whether it is a copy of one that has arrived before.
+    is_again: bool,
+    /// How long ago it was sent.
+    age: Duration,
 }
 
 impl Spotter {
@@ -70,8 +83,8 @@ impl Spotter {
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
             Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
             Step::Served { op, reply, is_late, is_again, age } => {
-                self.arrived(view, op, reply, *is_again, *age);
-                self.served(view, actor, op, reply, *is_late);
+                let late = Late { is_late: *is_late, is_again: *is_again, age: *age };
+                self.served(view, actor, (op, reply), late);
             }
             Step::Suspended(_) => self.note(Witness::Suspended),
             Step::Told(event) => self.told(view, actor, event),
@@ -172,9 +185,7 @@ impl Spotter {
         }
     }
 
-    fn applied(&mut self, view: &View<'_>, op: &WriteOp) {
-        let history = view.store.history(op.key.as_str());
-        let Some((last, before)) = history.split_last() else { return };
+    fn applied(&mut self, view: &View<'_>, op: &WriteOp, (last, before): (&Version, &[Version])) {
         if op.key.as_str().starts_with(Key::LEASES) {
             if view.session().is_none_or(|session| *session.lease_key() == op.key) {
                 return;
