@@ -306,14 +306,9 @@ impl Cells {
 
     /// Checks the indices against the cells, and each cell by itself.
     pub(crate) fn check(&self, env: &Env, peers: &Peers) -> Result<(), &'static str> {
-        let (mut deadlines, mut wants, mut giving) = (0, 0, 0);
+        let (mut waiting, mut wants, mut giving) = (0, 0, 0);
         for (id, cell) in &self.map {
-            if let Some(deadline) = cell.deadline() {
-                deadlines += 1;
-                if self.deadlines.get(&(deadline.at, id.clone())) != Some(&deadline.timer) {
-                    return Err("a cell waits for a time at which it is not woken");
-                }
-            }
+            waiting += usize::from(cell.deadline().is_some());
             wants += cell.wants.len();
             giving += usize::from(matches!(cell.state, State::Giving(_)));
             if cell.wants.iter().any(|want| self.claims.get(&want.ticket) != Some(id)) {
@@ -321,8 +316,16 @@ impl Cells {
             }
             cell.check(id, env, peers)?;
         }
-        if deadlines != self.deadlines.len() {
+        // As many entries as cells that wait, and every entry that of one: so each has its own.
+        let waits = |((at, id), timer): (&(Instant, CellId), &Timer)| {
+            let deadline = self.map.get(id).and_then(Cell::deadline);
+            deadline == Some(Deadline { at: *at, timer: *timer })
+        };
+        if !self.deadlines.iter().all(waits) {
             return Err("a cell is woken at a time for which it does not wait");
+        }
+        if waiting != self.deadlines.len() {
+            return Err("a cell waits for a time at which it is not woken");
         }
         if wants != self.claims.len() {
             return Err("a claim is kept that waits for nothing");
@@ -408,15 +411,16 @@ impl Cell {
 
     /// Checks that something will move this cell on, and that somebody needs it.
     fn check(&self, id: &CellId, env: &Env, peers: &Peers) -> Result<(), &'static str> {
-        let target = Target::Cell(id.clone());
         let is_awake = match &self.state {
             State::Claiming { write, .. } => write.is_awake(env),
             State::Giving(giving) => giving.is_awake(env),
-            State::Held { verify, .. } => verify.as_ref().is_none_or(|round| round.is_awake(&target, env)),
+            State::Held { verify, .. } => verify.as_ref().is_none_or(|round| round.is_awake(id, env)),
             State::Idle => return Err("a cell is kept for nothing"),
             State::Judging(seen) => peers.is_asked(&seen.node, &Asker::Cell(id.clone())),
             State::Pausing { .. } | State::Waiting { .. } => true,
-            State::Reading { id: read, .. } => env.awaits_read(*read, &target),
+            State::Reading { id: read, .. } => {
+                matches!(env.reads_for(*read), Some(Target::Cell(awaited)) if awaited == id)
+            }
         };
         if !is_awake {
             return Err("a cell waits for nothing");
