@@ -306,7 +306,7 @@ impl Peers {
                         (known.version, stamps)
                     }
                     earlier => {
-                        let mut version = Version::new(etag, body, stamps, shown);
+                        let mut version = Version::new(node, etag, body, (stamps, shown));
                         if env.has(Defect::MixStamps)
                             && let Some(earlier) = &earlier
                         {
