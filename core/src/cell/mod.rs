@@ -19,12 +19,13 @@ mod held;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
 use crate::defects::Defect;
 use crate::env::{Env, Target};
-use crate::error::{ClaimError, FenceCause, HeldBy, ReleaseError, TransferError, VerifyError};
+use crate::error::{ClaimError, FenceCause, ReleaseError, TransferError, VerifyError};
 use crate::event::{Notice, Outcome, Tenure, Ticket};
 use crate::id::{CellId, ETag, Epoch, NodeId};
 use crate::memory::Memory;
@@ -96,7 +97,8 @@ enum State {
     #[default]
     Idle,
     Claiming {
-        write: Write,
+        /// Boxed, since it is larger than all else that a cell can have and most cells have none.
+        write: Box<Write>,
         epoch: Epoch,
         seq: u64,
     },
@@ -122,7 +124,8 @@ enum State {
     Waiting {
         at: Instant,
         seen: Seen,
-        by: HeldBy,
+        /// The address of the node that was seen.
+        addr: Option<String>,
     },
 }
 
@@ -214,12 +217,15 @@ impl Cells {
         self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
     }
 
+    /// Tells whether anything is due by `now`.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.deadlines.first_key_value().is_some_and(|((at, _), _)| *at <= now)
+    }
+
     /// Does what is due for one cell, if anything is.
     pub(crate) fn wake(&mut self, with: With<'_>) -> bool {
-        let Some(((at, id), _)) = self.deadlines.first_key_value() else { return false };
-        if *at > with.0.mono() {
-            return false;
-        }
+        let due = self.deadlines.first_key_value().filter(|((at, _), _)| *at <= with.0.mono());
+        let Some(((_, id), _)) = due else { return false };
         let id = id.clone();
         self.with(&id, with, |cell, ctx| cell.on_wake(ctx));
         true
