@@ -15,7 +15,7 @@ use crate::id::{CellId, NodeId, SessionId};
 use crate::lease::Lease;
 use crate::locate::Locates;
 use crate::peer::{Asker, Peers, Told};
-use crate::time::{Deadline, Instant, Now, Timer};
+use crate::time::{Deadline, Instant, Now, Timer, sooner};
 use crate::watch::Watches;
 
 /// One node's session: every decision it makes.
@@ -386,13 +386,5 @@ impl Engine {
         let lease = sooner(self.lease.deadline(&self.env), leaving);
         let others = sooner(self.peers.deadline(), self.watches.deadline());
         sooner(lease, sooner(self.cells.deadline(), others))
-    }
-}
-
-/// Returns the deadline that comes first, if there is any.
-fn sooner(one: Option<Deadline>, other: Option<Deadline>) -> Option<Deadline> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }

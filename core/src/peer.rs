@@ -115,15 +115,19 @@ impl Peers {
         }
     }
 
-    /// Returns the verdict on `node` if it is known; otherwise the asker is told by `on_*` later.
-    pub(crate) fn ask(&mut self, node: &NodeId, asker: Asker, env: &mut Env) -> Option<Verdict> {
+    /// Returns the verdict on `node` if it is known.
+    pub(crate) fn verdict(&self, node: &NodeId, env: &Env) -> Option<Verdict> {
         if env.has(Defect::StealLive) || self.dead.get(node).is_some() {
             return Some(Verdict::Dead);
         }
-        if let Some(known) = self.known.get(node)
-            && env.mono() < known.live_until
-        {
-            return Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until });
+        let known = self.known.get(node).filter(|known| env.mono() < known.live_until)?;
+        Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until })
+    }
+
+    /// Returns the verdict on `node` if it is known; otherwise the asker is told by `on_*` later.
+    pub(crate) fn ask(&mut self, node: &NodeId, asker: Asker, env: &mut Env) -> Option<Verdict> {
+        if let Some(verdict) = self.verdict(node, env) {
+            return Some(verdict);
         }
         match self.active.get_mut(node) {
             Some(active) if is_taking(&active.state) && matches!(asker, Asker::Locate(_)) => {

@@ -147,11 +147,12 @@ impl Cell {
     }
 
     fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {
-        let node = seen.node.clone();
-        let verdict = ctx.peers.ask(&node, Asker::Cell(ctx.id.clone()), ctx.env);
-        self.state = State::Judging(seen);
-        if let Some(verdict) = verdict {
-            self.on_verdict(&node, verdict, ctx);
+        // Most often it is known, and nobody need be asked.
+        let known = ctx.peers.verdict(&seen.node, ctx.env);
+        let verdict = known.or_else(|| ctx.peers.ask(&seen.node, Asker::Cell(ctx.id.clone()), ctx.env));
+        match verdict {
+            Some(verdict) => self.decide(seen, verdict, ctx),
+            None => self.state = State::Judging(seen),
         }
     }
 
@@ -162,6 +163,11 @@ impl Cell {
             return;
         }
         let State::Judging(seen) = mem::take(&mut self.state) else { return };
+        self.decide(seen, verdict, ctx);
+    }
+
+    /// Decides what follows from the verdict on the node that holds the cell.
+    fn decide(&mut self, seen: Seen, verdict: Verdict, ctx: &mut Ctx<'_>) {
         match verdict {
             Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
             Verdict::Failed(fault) => self.failed(fault, ctx),
@@ -298,6 +304,9 @@ impl Cell {
     /// Answers the callers whose time is over.
     pub(super) fn give_up_on_time(&mut self, ctx: &mut Ctx<'_>) {
         let now = ctx.env.mono();
+        if self.deadline_of_callers().is_some_and(|at| now < at) {
+            return;
+        }
         let mut kept = mem::take(&mut self.wants);
         kept.retain(|want| {
             let error = match &self.state {

@@ -31,7 +31,7 @@ use crate::id::{CellId, ETag, Epoch, NodeId};
 use crate::memory::Memory;
 use crate::peer::{Asker, Peers, Verdict};
 use crate::store::{AttemptId, Fault, ReadId, ReadReply, WriteReply};
-use crate::time::{Deadline, Instant, Timer};
+use crate::time::{Deadline, Instant, Timer, sooner};
 use crate::write::Write;
 
 use give::Giving;
@@ -458,12 +458,15 @@ impl Cell {
             State::Waiting { at, .. } => Some(Deadline { at: *at, timer: Timer::Poll }),
             State::Held { .. } | State::Idle | State::Judging(_) | State::Reading { .. } => None,
         };
+        let callers = self.deadline_of_callers().map(|at| Deadline { at, timer: Timer::Poll });
+        sooner(own, callers)
+    }
+
+    /// Returns when the first of those who wait for the cell does so no longer.
+    fn deadline_of_callers(&self) -> Option<Instant> {
         let waiting = matches!(self.state, State::Waiting { .. });
-        let callers = self.wants.iter().map(|want| {
-            let at = if waiting { want.until.min(want.give_up) } else { want.give_up };
-            Deadline { at, timer: Timer::Poll }
-        });
-        callers.chain(own).min()
+        let until = |want: &Want| if waiting { want.until.min(want.give_up) } else { want.give_up };
+        self.wants.iter().map(until).min()
     }
 }
 
