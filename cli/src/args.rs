@@ -29,7 +29,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Stores:
   s3://bucket/prefix   any S3-compatible server with conditional writes; credentials, region and endpoint
-                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)
+                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...);
+                       ?if-match=bare, ?style=virtual or ?checksum=md5 for a store that needs it
   file:///dir          a directory of this host, for development, tests and cron
 
 Exit codes:

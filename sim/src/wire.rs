@@ -79,23 +79,33 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         let now = self.at;
         let give_up = self.gives_up(session, &op);
-        let mut flight =
-            Flight { session, sent: now, give_up, op, fate, reply: None, is_open: true, ahead: 0 };
-        if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
+        let is_in_time = fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
+        let arrivals = [(fate.arrives, false), (fate.again, true)];
+        let unsent = match &fate.service {
             // It never leaves the machine: nothing on the way can lose it.
-            flight.reply = Some(reply.clone());
+            Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) => Some(reply.clone()),
+            Service::Instead(_) | Service::Served | Service::ServedThen(_) => None,
+        };
+        let is_unsent = unsent.is_some();
+        let flight = self.board(Flight {
+            session,
+            sent: now,
+            give_up,
+            op,
+            fate,
+            reply: unsent,
+            is_open: true,
+            ahead: 0,
+        });
+        if is_unsent {
             let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
-            let flight = self.board(flight);
             self.plan_flight(now.after(soon), flight, Occasion::Deliver { flight });
             return Ok(());
         }
-        let Fate { arrives, again, .. } = flight.fate;
-        let is_in_time = flight.fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
-        let flight = self.board(flight);
         if !is_in_time {
             self.plan_flight(give_up, flight, Occasion::GiveUp { flight });
         }
-        for (after, is_again) in [(arrives, false), (again, true)] {
+        for (after, is_again) in arrivals {
             if let Some(after) = after {
                 self.plan_flight(now.after(after), flight, Occasion::Arrive { flight, is_again });
             }
@@ -123,6 +133,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
     }
 
+    /// Gives a flight a place. Inlined: it is built there, rather than moved.
+    #[inline(always)]
     fn board(&mut self, flight: Flight) -> usize {
         match self.landed.pop() {
             Some(place) => {
