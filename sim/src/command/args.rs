@@ -184,9 +184,12 @@ fn number(text: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow => format!("too large: at most {} or 0x{0:x}", u64::MAX),
-        _ => "not a number from 0 on, as in 42 or 0x2a".to_owned(),
+    parsed.map_err(|error| {
+        if *error.kind() == IntErrorKind::PosOverflow {
+            format!("too large: at most {} or 0x{0:x}", u64::MAX)
+        } else {
+            "not a number from 0 on, as in 42 or 0x2a".to_owned()
+        }
     })
 }
 
