@@ -52,7 +52,8 @@ pub use tenure_core::{
     WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{
-    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Setting, Settings, Style,
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Question, Rule, Said,
+    Setting, Settings, Style,
 };
 pub use threaded::Threaded;
 pub use watch::Watch;

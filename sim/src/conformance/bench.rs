@@ -32,6 +32,7 @@ pub(super) struct Bench {
     desk: Rc<Desk>,
     number: u64,
     used: BTreeSet<Key>,
+    has_written: bool,
     is_cleaning: bool,
 }
 
@@ -59,7 +60,15 @@ struct Budget {
 impl Bench {
     pub(super) fn new(desk: Rc<Desk>, settings: Settings) -> Self {
         let (number, used) = (0, BTreeSet::new());
-        Self { settings, spelling: Spelling::AsSet, desk, number, used, is_cleaning: false }
+        Self {
+            settings,
+            spelling: Spelling::AsSet,
+            desk,
+            number,
+            used,
+            has_written: false,
+            is_cleaning: false,
+        }
     }
 
     pub(super) fn desk(&self) -> &Desk {
@@ -69,6 +78,11 @@ impl Bench {
     /// Tells whether no further question is to be asked.
     pub(super) fn is_stopped(&self) -> bool {
         self.desk.is_stopped() && !self.is_cleaning
+    }
+
+    /// Tells whether there may be something to remove.
+    pub(super) fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// Changes the report.
@@ -118,6 +132,7 @@ impl Bench {
     }
 
     pub(super) fn write_op(&mut self, key: &Key, guard: &Guard, body: &Arc<[u8]>) -> Op {
+        self.has_written = true;
         Op::Write(WriteOp {
             id: AttemptId::new(self.number()),
             key: key.clone(),

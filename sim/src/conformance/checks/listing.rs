@@ -39,8 +39,8 @@ pub(super) async fn listing(bench: &mut Bench) -> Answer {
         let Some(entry) = listed.iter().find(|entry| entry.key == key.as_str()) else {
             return Err(fails(format!("{key} was written and is not listed")));
         };
-        if entry.etag.as_ref().is_some_and(|listed| listed != etag) {
-            return Err(fails(format!("{key} has the tag {etag} and is listed with {:?}", entry.etag)));
+        if let Some(listed) = entry.etag.as_ref().filter(|listed| *listed != etag) {
+            return Err(fails(format!("{key} has the tag {etag} and is listed with {listed}")));
         }
     }
     let narrow = expected.first().map_or(prefix, |(key, _)| key.to_string());

@@ -86,7 +86,7 @@ pub(super) async fn all(mut bench: Bench) {
             report.add("whole", Err(report::unclear("the questions were not asked to the end")))
         });
     }
-    if cleans > 0 {
+    if bench.has_written() {
         bench.desk().begin("cleaned up");
         let answer = bench.clean().await;
         bench.note(|report| report.add("cleaned up", answer));
