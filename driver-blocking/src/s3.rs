@@ -14,7 +14,7 @@ use std::env;
 use std::io::{self, Read as _};
 use std::sync::mpsc;
 
-use reqwest::blocking::{Client, Request, Response};
+use reqwest::blocking::{Body, Client, Request, Response};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect, retry};
 use tenure_core::{Fault, FaultKind, Op, Reply};
@@ -74,6 +74,21 @@ impl S3Store {
         self.signing.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is called, and goes on when that returns. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub fn execute_in_two(&self, op: Op, between: impl FnOnce() + Send + 'static) -> Reply {
+        self.send(&op, |body| {
+            let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+            let mut rest = body;
+            let first = rest.splice(..rest.len().min(1), []).collect();
+            Body::sized(
+                Halves { first: io::Cursor::new(first), between: Some(between), rest: io::Cursor::new(rest) },
+                length,
+            )
+        })
+    }
+
     /// Waits for newer keys, or for the news that there are none, no longer than `most`.
     fn renew(&self, most: Duration) {
         let (done, waiting) = mpsc::sync_channel(1);
@@ -83,69 +98,60 @@ impl S3Store {
     }
 
     /// Signs the request; nothing if there are no keys yet. An error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Option<Result<(Request, SignedAt), Fault>> {
-        self.signing.sign(op, |signed| Self::spell(op, signed))
+    fn prepare(
+        &self,
+        op: &Op,
+        body: impl FnOnce(Vec<u8>) -> Body,
+    ) -> Option<Result<(Request, SignedAt), Fault>> {
+        self.signing.with(|signer, buf| {
+            let signed = signer.request(op, clock::wall(), buf);
+            let mut request = spell(&signed)?;
+            if let Op::Write(write) = op {
+                *request.body_mut() = Some(body(write.body.to_vec()));
+            }
+            Ok((request, signed.signed_at))
+        })
     }
 
-    fn spell(op: &Op, signed: &tenure_s3::Request<'_>) -> Result<(Request, SignedAt), Fault> {
-        let bad =
-            |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
-        let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-        // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-        if url.as_str() != signed.url {
-            return Err(bad("URL"));
-        }
-        let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
-        let mut request = Request::new(method, url);
-        for (name, value) in signed.headers.iter() {
-            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-            // Kept out of the client's own traces.
-            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-            request.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-        if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
-        }
-        Ok((request, signed.signed_at))
-    }
-}
-
-impl Store for S3Store {
-    fn execute(&self, op: Op) -> Reply {
+    fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
         let started = clock::mono();
-        let left = || timeout(&op).saturating_sub(clock::mono().since(started));
-        let mut prepared = self.prepare(&op);
-        if prepared.is_none() {
+        let left = || timeout(op).saturating_sub(clock::mono().since(started));
+        if !self.signing.is_ready() {
             self.renew(left());
-            prepared = self.prepare(&op);
         }
-        let (mut request, signed_at) = match prepared {
+        let (mut request, signed_at) = match self.prepare(op, body) {
             Some(Ok(prepared)) => prepared,
-            Some(Err(fault)) => return unsendable(&op, fault),
-            None => return self.signing.keyless(&op),
+            Some(Err(fault)) => return unsendable(op, fault),
+            None => return self.signing.keyless(op),
         };
         *request.timeout_mut() = Some(left());
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
         let mut response = match client.execute(request) {
             Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
         };
         let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)) {
+        let body = match read_body(response, reply_max(op)) {
             Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
+            Err(fault) => return unanswered(op, fault),
         };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
         }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
         // Not sent again here, but known not to be applied once there are newer keys.
         if self.signing.is_expired(signed_at, &response) {
             self.renew(left());
         }
-        self.signing.reply(&op, signed_at, &response)
+        self.signing.reply(op, signed_at, &response)
+    }
+}
+
+impl Store for S3Store {
+    fn execute(&self, op: Op) -> Reply {
+        self.send(&op, Body::from)
     }
 }
 
@@ -153,6 +159,25 @@ impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "S3Store({})", self.signing.bucket())
     }
+}
+
+/// Spells a signed request for the HTTP client; an error means that it cannot be.
+fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
+    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
+    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
+    if url.as_str() != signed.url {
+        return Err(bad("URL"));
+    }
+    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+    let mut request = Request::new(method, url);
+    for (name, value) in signed.headers.iter() {
+        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+        // Kept out of the client's own traces.
+        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
+        request.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+    Ok(request)
 }
 
 fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
@@ -179,6 +204,26 @@ fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Cli
         builder = builder.tls_certs_only(roots);
     }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+/// A body that calls somebody after its first byte.
+struct Halves<F> {
+    first: io::Cursor<Vec<u8>>,
+    between: Option<F>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl<F: FnOnce()> io::Read for Halves<F> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.first.read(buf)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        if let Some(between) = self.between.take() {
+            between();
+        }
+        self.rest.read(buf)
+    }
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {

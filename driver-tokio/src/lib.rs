@@ -28,6 +28,7 @@
 
 mod cell;
 mod driver;
+mod halves;
 mod node;
 mod open;
 mod s3;
@@ -52,7 +53,7 @@ pub use tenure_core::{
 };
 pub use tenure_s3::{
     Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Issued, Provider,
-    Setting, Settings, Style,
+    Question, Rule, Said, Setting, Settings, Style,
 };
 pub use threaded::Threaded;
 pub use watch::Watch;

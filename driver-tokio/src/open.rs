@@ -49,6 +49,20 @@ impl AnyStore {
     }
 }
 
+impl AnyStore {
+    /// Executes one operation; the body of a write to a bucket stops after its first byte until `between`
+    /// resolves. A file store only begins then.
+    pub async fn execute_in_two(&self, op: Op, between: impl Future<Output = ()> + Send + 'static) -> Reply {
+        match self {
+            Self::File(store) => {
+                between.await;
+                store.execute(op).await
+            }
+            Self::S3(store) => store.execute_in_two(op, between).await,
+        }
+    }
+}
+
 impl Store for AnyStore {
     async fn execute(&self, op: Op) -> Reply {
         match self {

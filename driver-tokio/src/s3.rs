@@ -13,19 +13,19 @@ use core::time::Duration;
 use std::env;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Request, Response, Url, redirect, retry};
+use reqwest::{Body, Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
 use tenure_blocking::http::{Transport, detail, fault};
 use tenure_blocking::keys::{Keys, Signing};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, is_lease, is_too_long, reply_max, timeout, unanswered,
-    unsendable, unsent,
+    Bucket, Credentials, Question, REPLY_MAX, ResponseHeaders, Said, SignedAt, is_lease, is_too_long,
+    reply_max, timeout, unanswered, unsendable, unsent,
 };
-
 use tokio::sync::oneshot;
 use tokio::time;
 
+use crate::halves::Halves;
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -74,6 +74,13 @@ impl S3Store {
         self.signing.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is polled, and goes on when that resolves. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub async fn execute_in_two(&self, op: Op, between: impl Future<Output = ()> + Send + 'static) -> Reply {
+        self.send(&op, |body| Body::wrap(Halves::new(body, between))).await
+    }
+
     /// Waits for newer keys, or for the news that there are none, no longer than `most`.
     async fn renew(&self, most: Duration) {
         let (done, waiting) = oneshot::channel();
@@ -82,70 +89,80 @@ impl S3Store {
         time::timeout(most, waiting).await.ok();
     }
 
+    /// Asks about the bucket itself, which no node needs.
+    ///
+    /// # Errors
+    /// Says why there was no answer.
+    pub async fn ask(&self, question: Question, patience: Duration) -> Result<Said, Fault> {
+        if !self.signing.is_ready() {
+            self.renew(patience).await;
+        }
+        let request = self.signing.with(|signer, buf| spell(&signer.ask(question, clock::wall(), buf)));
+        let mut request = request.ok_or_else(|| self.signing.failure())??;
+        *request.timeout_mut() = Some(patience);
+        let mut response = self.others.execute(request).await.map_err(|error| fault(&error))?;
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = read_body(response, REPLY_MAX).await?;
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        let said = self.signing.with(|signer, _| signer.said(question, &response));
+        said.ok_or_else(|| self.signing.failure())
+    }
+
     /// Signs the request; nothing if there are no keys yet. An error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Option<Result<(Request, SignedAt), Fault>> {
-        self.signing.sign(op, |signed| Self::spell(op, signed))
+    fn prepare(
+        &self,
+        op: &Op,
+        body: impl FnOnce(Vec<u8>) -> Body,
+    ) -> Option<Result<(Request, SignedAt), Fault>> {
+        self.signing.with(|signer, buf| {
+            let signed = signer.request(op, clock::wall(), buf);
+            let mut request = spell(&signed)?;
+            if let Op::Write(write) = op {
+                *request.body_mut() = Some(body(write.body.to_vec()));
+            }
+            Ok((request, signed.signed_at))
+        })
     }
 
-    fn spell(op: &Op, signed: &tenure_s3::Request<'_>) -> Result<(Request, SignedAt), Fault> {
-        let bad =
-            |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
-        let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-        // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-        if url.as_str() != signed.url {
-            return Err(bad("URL"));
-        }
-        let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
-        let mut request = Request::new(method, url);
-        for (name, value) in signed.headers.iter() {
-            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-            // Kept out of the client's own traces.
-            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-            request.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-        if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
-        }
-        Ok((request, signed.signed_at))
-    }
-}
-
-impl Store for S3Store {
-    async fn execute(&self, op: Op) -> Reply {
+    async fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
         let started = clock::mono();
-        let left = || timeout(&op).saturating_sub(clock::mono().since(started));
-        let mut prepared = self.prepare(&op);
-        if prepared.is_none() {
+        let left = || timeout(op).saturating_sub(clock::mono().since(started));
+        if !self.signing.is_ready() {
             self.renew(left()).await;
-            prepared = self.prepare(&op);
         }
-        let (mut request, signed_at) = match prepared {
+        let (mut request, signed_at) = match self.prepare(op, body) {
             Some(Ok(prepared)) => prepared,
-            Some(Err(fault)) => return unsendable(&op, fault),
-            None => return self.signing.keyless(&op),
+            Some(Err(fault)) => return unsendable(op, fault),
+            None => return self.signing.keyless(op),
         };
         *request.timeout_mut() = Some(left());
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
         let mut response = match client.execute(request).await {
             Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
         };
         let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)).await {
+        let body = match read_body(response, reply_max(op)).await {
             Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
+            Err(fault) => return unanswered(op, fault),
         };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
         }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
         // Not sent again here, but known not to be applied once there are newer keys.
         if self.signing.is_expired(signed_at, &response) {
             self.renew(left()).await;
         }
-        self.signing.reply(&op, signed_at, &response)
+        self.signing.reply(op, signed_at, &response)
+    }
+}
+
+impl Store for S3Store {
+    async fn execute(&self, op: Op) -> Reply {
+        self.send(&op, Body::from).await
     }
 }
 
@@ -179,6 +196,25 @@ fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Cli
         builder = builder.tls_certs_only(roots);
     }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+/// Turns a signed request without its body into the HTTP client's own.
+fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
+    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
+    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
+    if url.as_str() != signed.url {
+        return Err(bad("URL"));
+    }
+    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+    let mut request = Request::new(method, url);
+    for (name, value) in signed.headers.iter() {
+        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+        // Kept out of the client's own traces.
+        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
+        request.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+    Ok(request)
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {

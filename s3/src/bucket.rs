@@ -7,7 +7,7 @@ use core::fmt;
 
 use tenure_core::Key;
 
-use crate::dialect::{Dialect, Style};
+use crate::dialect::{Dialect, IfMatch, Style};
 use crate::encode::{Slash, percent_encode};
 use crate::endpoint::Endpoint;
 
@@ -119,6 +119,12 @@ impl Bucket {
     /// Returns what was said about the store's dialect, in the URL or beside it.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Returns the same bucket with versions named in another way.
+    #[must_use]
+    pub fn with_if_match(self, if_match: IfMatch) -> Self {
+        Self { dialect: Dialect { if_match: Some(if_match), ..self.dialect }, ..self }
     }
 
     /// Returns the value of the `Host` header, which is signed byte for byte.

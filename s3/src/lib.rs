@@ -34,6 +34,7 @@
 //! | what is signed, and how | [`Signer`], [`Request`] |
 //! | where credentials come from, and when they are fetched anew | [`Credentials`], [`Profile`], [`Provider`] |
 //! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
+//! | what the bucket is, beside its objects | [`Question`], [`Said`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
 
 mod advice;
@@ -53,6 +54,7 @@ mod response;
 mod signer;
 mod sigv4;
 mod stamp;
+mod survey;
 mod xml;
 
 pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings};
@@ -66,3 +68,4 @@ pub use provider::{Issued, Provider, refresh_after, retry_after_failures};
 pub use request::{Headers, Method, Request};
 pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
 pub use signer::{SignedAt, Signer};
+pub use survey::{Question, Rule, Said};

@@ -154,7 +154,7 @@ fn object<'b>(method: Method, bucket: &Bucket, key: &str, buf: &'b mut Vec<u8>) 
     common(Draft::new(method.as_str(), buf, origin, path, |_| {}), bucket)
 }
 
-fn common<'b>(mut draft: Draft<'b>, bucket: &Bucket) -> Draft<'b> {
+pub(crate) fn common<'b>(mut draft: Draft<'b>, bucket: &Bucket) -> Draft<'b> {
     draft.unsigned("accept-encoding", b"identity");
     draft.signed("host", bucket.host().as_bytes());
     draft

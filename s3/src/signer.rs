@@ -17,6 +17,7 @@ use crate::response::{
     About, Response, is_expired, list_reply, read_reply, remove_reply, skewed, write_reply,
 };
 use crate::sigv4::{AmzDate, Draft, KeyCache, Scope, payload_hash};
+use crate::survey::{self, Question, Said};
 
 /// A store that calls a time skewed that agrees with its own `Date` this closely is not helped by another.
 const SKEW_MIN: Duration = Duration::from_secs(60);
@@ -102,6 +103,12 @@ impl Signer {
         self.sign(Method::Delete, draft, b"", at)
     }
 
+    /// Signs a question about the bucket itself. `at` is what this machine's wall clock says, corrected or not.
+    pub fn ask<'b>(&mut self, question: Question, at: WallTime, buf: &'b mut Vec<u8>) -> Request<'b> {
+        let draft = survey::request(&self.bucket, question, buf);
+        self.sign(Method::Get, draft, b"", at)
+    }
+
     /// Signs any one operation.
     pub fn request<'b>(&mut self, op: &'b Op, at: WallTime, buf: &'b mut Vec<u8>) -> Request<'b> {
         match op {
@@ -131,6 +138,11 @@ impl Signer {
             Op::Remove(op) => Reply::Remove(remove_reply(&about, op, response)),
             Op::Write(op) => Reply::Write(write_reply(&about, op, response)),
         }
+    }
+
+    /// Turns the whole answer to a question about the bucket into what it says.
+    pub fn said(&self, question: Question, response: &Response<'_>) -> Said {
+        survey::said(question, response)
     }
 
     fn correct_time(&mut self, signed_at: SignedAt, response: &Response<'_>) -> bool {

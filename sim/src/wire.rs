@@ -81,22 +81,15 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let give_up = self.gives_up(session, &op);
         let is_in_time = fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
         let arrivals = [(fate.arrives, false), (fate.again, true)];
-        let unsent = match &fate.service {
-            // It never leaves the machine: nothing on the way can lose it.
-            Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) => Some(reply.clone()),
+        // It never leaves the machine then: nothing on the way can lose it.
+        let is_unsent = |reply: &Reply| matches!(reply, Reply::Write(WriteReply::NotApplied(_)));
+        let reply = match &fate.service {
+            Service::Instead(reply) if is_unsent(reply) => Some(Reply::clone(reply)),
             Service::Instead(_) | Service::Served | Service::ServedThen(_) => None,
         };
-        let is_unsent = unsent.is_some();
-        let flight = self.board(Flight {
-            session,
-            sent: now,
-            give_up,
-            op,
-            fate,
-            reply: unsent,
-            is_open: true,
-            ahead: 0,
-        });
+        let is_unsent = reply.is_some();
+        let flight =
+            self.board(Flight { session, sent: now, give_up, op, fate, reply, is_open: true, ahead: 0 });
         if is_unsent {
             let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
             self.plan_flight(now.after(soon), flight, Occasion::Deliver { flight });
@@ -182,7 +175,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let (hides, stale) = (fate.hides, fate.stale);
         let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead, hides, stale };
         let reply = match service {
-            Service::Instead(reply) => reply.clone(),
+            Service::Instead(reply) => Reply::clone(reply),
             Service::Served | Service::ServedThen(_) => self.store.execute(op, visit),
         };
         self.emit(Some(session), &Step::Served { op, reply: &reply, is_late, is_again, age })?;
@@ -193,7 +186,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         };
         let at = self.at.after(fate.date_later + returns);
         flight.reply = Some(match fate.garbles {
-            Some(which) => self.garble(session, op, reply, which),
+            Some(which) => self.garble(session, op, reply, usize::from(which)),
             None => reply,
         });
         Ok(Some(at))

@@ -5,10 +5,9 @@ use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{Fault, FaultKind, Op, Reply};
-use tenure_s3::{Bucket, Credentials, Request, Response, SignedAt, Signer, unsendable, unsent};
+use tenure_s3::{Bucket, Credentials, Response, SignedAt, Signer, unsendable, unsent};
 
 use super::Keys;
-use crate::clock;
 
 /// Signs requests to one bucket with whatever keys are current, and reads the answers.
 pub struct Signing {
@@ -46,12 +45,16 @@ impl Signing {
         self.keys.replace(credentials);
     }
 
-    /// Signs an operation and hands the request on; nothing if there are no keys yet.
-    pub fn sign<R>(&self, op: &Op, with: impl FnOnce(&Request<'_>) -> R) -> Option<R> {
+    /// Tells whether there are keys.
+    pub fn is_ready(&self) -> bool {
+        self.follow().signer.is_some()
+    }
+
+    /// Hands out the signer and the buffer for its requests; nothing if there are no keys yet.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Signer, &mut Vec<u8>) -> R) -> Option<R> {
         let mut state = self.follow();
         let State { signer, buf, .. } = &mut *state;
-        let request = signer.as_mut()?.request(op, clock::wall(), buf);
-        Some(with(&request))
+        Some(work(signer.as_mut()?, buf))
     }
 
     /// Tells whether the answer says that the keys have ended, so that newer ones are worth some waiting.
@@ -67,21 +70,22 @@ impl Signing {
 
     /// Turns an answer into its reply. If it says that the keys have ended, and newer ones have come meanwhile,
     /// the operation may be sent again.
-    ///
-    /// # Panics
-    /// If nothing was ever signed.
     pub fn reply(&self, op: &Op, signed_at: SignedAt, response: &Response<'_>) -> Reply {
-        let mut state = self.follow();
-        let signer = state.signer.as_mut().expect("whoever has an answer has signed a request");
-        signer.reply(op, signed_at, response)
+        let reply = self.with(|signer, _| signer.reply(op, signed_at, response));
+        reply.expect("whoever has an answer has signed a request")
+    }
+
+    /// Says why there are no keys.
+    pub fn failure(&self) -> Fault {
+        let Fault { kind, detail } = self.keys.failure();
+        Fault::new(kind, format!("no credentials: {detail}"))
     }
 
     /// Returns the reply to an operation that there was nothing to sign with for.
     pub fn keyless(&self, op: &Op) -> Reply {
-        let Fault { kind, detail } = self.keys.failure();
-        let fault = Fault::new(kind, format!("no credentials: {detail}"));
+        let fault = self.failure();
         // What asking again will not help soon is told at once, and everything else at leisure.
-        if matches!(kind, FaultKind::Config | FaultKind::Denied) {
+        if matches!(fault.kind, FaultKind::Config | FaultKind::Denied) {
             unsendable(op, fault)
         } else {
             unsent(op, fault)
