@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::env;
 
 use tenure_blocking::clock;
-use tenure_blocking::open::{Place as Resolved, resolve};
+use tenure_blocking::open::{Place as Resolved, Remote, resolve};
 use tenure_core::{Now, Op, Reply, StoreClock};
 use tenure_sim::conformance::{AsyncSubject, Spelling, Ticket};
 use tenure_tokio::{AnyStore, Bucket, Fault, IfMatch, Question, S3Store, Said, Store, Threaded};
@@ -28,10 +28,12 @@ impl Place {
         let url = store::url(global)?.to_owned();
         let (store, bucket) = match resolve(&url, &store::options(global), |name| env::var(name).ok())? {
             Resolved::File(store) => (AnyStore::File(Threaded::new(store)), None),
-            Resolved::S3(bucket, credentials) => {
+            Resolved::S3(remote) => {
+                let Remote { bucket, credentials, transport } = *remote;
                 let other = bucket.clone().with_if_match(other(&bucket));
-                let other = S3Store::new(other, credentials.clone())?;
-                (AnyStore::S3(S3Store::new(bucket.clone(), credentials)?), Some((bucket, other)))
+                let other = S3Store::with(other, credentials.clone(), &transport)?;
+                let as_set = S3Store::with(bucket.clone(), credentials, &transport)?;
+                (AnyStore::S3(as_set), Some((bucket, other)))
             }
         };
         Ok(Self { url, as_set: Logged::new(store, Log::new(global)), bucket })
