@@ -15,6 +15,12 @@ pub trait Choices {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: NonZeroU32) -> u32;
 
+    /// Answers whether something happens that happens so many times in a million. Whoever overrides this must agree with
+    /// [`below`](Self::below) about what a number from a tape means.
+    fn chance(&mut self, millionths: NonZeroU32) -> bool {
+        self.below(MILLION) >= MILLION.get().saturating_sub(millionths.get())
+    }
+
     /// Is told that the world turns to what happens next; answers whether it should. What is asked until the next
     /// time belongs together.
     fn goes_on(&mut self) -> bool {
@@ -197,7 +203,7 @@ pub trait Draw: Choices {
 
     /// Draws whether something of this rate happens now. Asks nothing if it never does.
     fn happens(&mut self, rate: Rate) -> bool {
-        rate.0 > 0 && self.below(MILLION) >= MILLION.get() - rate.0
+        NonZeroU32::new(rate.0).is_some_and(|millionths| self.chance(millionths))
     }
 
     /// Draws a time from `least` to just below `most`.

@@ -166,6 +166,7 @@ mod letters;
 mod make;
 mod meeting;
 mod node;
+mod numbers;
 mod objects;
 mod odometer;
 mod operator;

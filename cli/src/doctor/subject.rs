@@ -32,8 +32,8 @@ impl Place {
                 let Remote { bucket, credentials, transport } = *remote;
                 let other = bucket.clone().with_if_match(other(&bucket));
                 let other = S3Store::with(other, credentials.clone(), &transport)?;
-                let as_set = S3Store::with(bucket.clone(), credentials, &transport)?;
-                (AnyStore::S3(as_set), Some((bucket, other)))
+                let store = S3Store::with(bucket.clone(), credentials, &transport)?;
+                (AnyStore::S3(store), Some((bucket, other)))
             }
         };
         Ok(Self { url, as_set: Logged::new(store, Log::new(global)), bucket })

@@ -50,13 +50,15 @@ pub(crate) fn main(args: &Pictures) -> Ended {
     fs::create_dir_all(&args.folder)
         .map_err(|error| format!("{} cannot be made: {error}", args.folder.display()))?;
     for drawn in DRAWN {
-        let Some((seed, shrunk)) = drawn.smallest() else {
-            say!("{}: no world meets it", drawn.file);
-            return Ok(Verdict::Violated.unless_interrupted());
-        };
+        let found = drawn.smallest();
         if !interrupt::goes_on() {
+            say!("interrupted: {} and what follows it is not drawn", drawn.file);
             return Ok(Verdict::Interrupted);
         }
+        let Some((seed, shrunk)) = found else {
+            say!("{}: no world meets it", drawn.file);
+            return Ok(Verdict::Violated);
+        };
         let path = args.folder.join(drawn.file);
         one::write(&path, &drawn.draw(&shrunk))?;
         say!("{}: seed {seed:#x}, {} steps", path.display(), shrunk.after.steps);
