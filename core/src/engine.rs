@@ -123,6 +123,11 @@ impl Engine {
         &self.env.node
     }
 
+    /// Tells whether this node holds the cell, or has something under way about its record.
+    pub fn is_at_work(&self, cell: &CellId) -> bool {
+        self.cells.knows(cell)
+    }
+
     /// Returns when authority ends, while the lease is held.
     pub fn authority(&self) -> Option<Instant> {
         self.lease.authority(&self.env)
@@ -354,6 +359,10 @@ impl Engine {
 
     /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
     fn end_lease(&mut self) {
+        if self.env.has(Defect::LeaveSilently) {
+            self.lease.fence(FenceCause::Left, &mut self.env);
+            return self.end_session();
+        }
         if self.lease.leave(&mut self.env) {
             self.peers.clear();
         }

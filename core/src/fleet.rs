@@ -80,19 +80,16 @@ impl Fleet {
         let Some(run) = &mut self.run else { return };
         let Some((node, listed)) = run.reads.remove(&id) else { return };
         match reply {
-            ReadReply::Found { etag, body, stamps } => {
-                let lease = LeaseRecord::parse_of(&node, &body).ok();
-                let version = Version::of(lease.as_ref(), etag, body, (stamps, env.mono()));
-                run.peers.push(peer(&node, (&version, lease), stamps.date, env));
-                if version.is_readable {
+            ReadReply::Found { etag, body, stamps } => match LeaseRecord::parse_of(&node, &body) {
+                Ok(lease) => {
+                    let version = Version::of(&lease, etag, body, (stamps, env.mono()));
+                    run.peers.push(peer(&node, (&version, Some(lease)), stamps.date, env));
                     self.known.insert(node, version);
                 }
-            }
-            // Listed but not readable at the moment: like a lease that does not say its ttl, it lives unless
-            // the listing's stamps say that it is too old for any.
+                Err(_) => run.peers.push(unread(node, listed, env)),
+            },
             ReadReply::Failed(_) | ReadReply::Throttled { .. } | ReadReply::Unchanged(_) => {
-                let is_live = lives_unread(listed, env);
-                run.peers.push(Peer { node, is_live, lease: None });
+                run.peers.push(unread(node, listed, env));
             }
             ReadReply::Missing => {}
         }
@@ -172,14 +169,16 @@ impl Fleet {
     }
 }
 
-/// Tells whether a lease of unknown ttl lives, by the stamps of a listing; without any it counts as live.
-fn lives_unread(listed: Stamps, env: &Env) -> bool {
-    match (listed.modified, listed.date) {
+/// Shows a node whose lease is listed but cannot be read at the moment: like one that does not say its ttl, it lives
+/// unless the listing's stamps say that it is too old for any.
+fn unread(node: NodeId, listed: Stamps, env: &Env) -> Peer {
+    let is_live = match (listed.modified, listed.date) {
         (Some(modified), Some(date)) => {
             date.since(modified) < TTL_MAX + env.config.clock.unit + env.config.clock.margin
         }
         (None, _) | (_, None) => true,
-    }
+    };
+    Peer { node, is_live, lease: None }
 }
 
 fn peer(

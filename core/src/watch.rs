@@ -59,7 +59,7 @@ struct Seen {
 
 #[derive(Clone, Debug, Hash)]
 enum Step {
-    Reading(ReadId),
+    Reading { id: ReadId, is_conditional: bool },
     Resting(Instant),
 }
 
@@ -78,7 +78,7 @@ impl Watches {
             }
             Some(watch) => watch.callers.push(caller),
             None => {
-                let step = Step::Reading(read(&cell, None, env));
+                let step = read(&cell, None, env);
                 let callers = alloc::vec![caller];
                 self.map.insert(cell, Watch { callers, watchers: 0, seen: None, step, failures: 0 });
             }
@@ -98,8 +98,10 @@ impl Watches {
         (env, memory): (&mut Env, &mut Memory),
     ) {
         self.with(cell, |watch| {
-            if matches!(watch.step, Step::Reading(awaited) if awaited == id) {
-                watch.on_read(cell, reply, env, memory);
+            if let Step::Reading { id: awaited, is_conditional } = watch.step
+                && awaited == id
+            {
+                watch.on_read(cell, (reply, is_conditional), env, memory);
             }
         });
     }
@@ -113,7 +115,7 @@ impl Watches {
             let is_corrupt = |seen: &&Seen| matches!(seen.owner, Owner::Bad(BadRecord::Corrupt { .. }));
             let seen = watch.seen.as_ref().filter(|seen| !is_corrupt(seen));
             let unless = seen.and_then(|seen| seen.etag.clone());
-            watch.step = Step::Reading(read(&cell, unless, env));
+            watch.step = read(&cell, unless, env);
         });
         true
     }
@@ -138,9 +140,9 @@ impl Watches {
         let mut resting = 0;
         for (cell, watch) in &self.map {
             match watch.step {
-                Step::Reading(id) if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
+                Step::Reading { id, .. } if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
                     {}
-                Step::Reading(_) => return Err("a watch waits for nothing"),
+                Step::Reading { .. } => return Err("a watch waits for nothing"),
                 Step::Resting(_) => resting += 1,
             }
             if watch.watchers == 0 && watch.callers.is_empty() {
@@ -178,7 +180,13 @@ impl Watches {
 }
 
 impl Watch {
-    fn on_read(&mut self, cell: &CellId, reply: ReadReply, env: &mut Env, memory: &mut Memory) {
+    fn on_read(
+        &mut self,
+        cell: &CellId,
+        (reply, is_conditional): (ReadReply, bool),
+        env: &mut Env,
+        memory: &mut Memory,
+    ) {
         let fault = match reply {
             ReadReply::Found { etag, body, .. } => {
                 let owner = owner(cell, &etag, &body, memory);
@@ -187,12 +195,8 @@ impl Watch {
             ReadReply::Missing => {
                 return self.show(cell, Seen { owner: Owner::Free { epoch: None }, etag: None }, env);
             }
-            ReadReply::Unchanged(_) => match &self.seen {
-                Some(Seen { etag: Some(_), .. }) => return self.rest(env),
-                Some(Seen { etag: None, .. }) | None => {
-                    Fault::new(FaultKind::Malformed, "304 to an unconditional read")
-                }
-            },
+            ReadReply::Unchanged(_) if is_conditional => return self.rest(env),
+            ReadReply::Unchanged(_) => Fault::new(FaultKind::Malformed, "304 to an unconditional read"),
             ReadReply::Failed(fault) => fault,
             ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(cell).as_str()),
         };
@@ -241,8 +245,9 @@ impl Watch {
     }
 }
 
-fn read(cell: &CellId, unless: Option<ETag>, env: &mut Env) -> ReadId {
-    env.read(Target::Watch(cell.clone()), Key::owner(cell), unless)
+fn read(cell: &CellId, unless: Option<ETag>, env: &mut Env) -> Step {
+    let is_conditional = unless.is_some();
+    Step::Reading { id: env.read(Target::Watch(cell.clone()), Key::owner(cell), unless), is_conditional }
 }
 
 /// Says what a version of the record means.

@@ -62,6 +62,8 @@ pub enum Promise {
     History,
     /// A session ends once, for a reason that is so, and is silent from then on.
     Sessions,
+    /// A record names no living session that neither holds the cell nor works on it.
+    Orphans,
     /// Every call is answered, once, with what is so.
     Answers,
     /// Watchers are shown what the record says, in its order, and in the calm they are up to date.
@@ -87,6 +89,7 @@ impl Promise {
         Self::Writes,
         Self::History,
         Self::Sessions,
+        Self::Orphans,
         Self::Answers,
         Self::Watches,
         Self::Twins,
@@ -106,6 +109,7 @@ impl Promise {
             Self::History => "history",
             Self::Sessions => "sessions",
             Self::Answers => "answers",
+            Self::Orphans => "orphans",
             Self::Watches => "watches",
             Self::Twins => "twins",
             Self::Fitness => "fitness",
@@ -171,9 +175,12 @@ impl Family {
             | Self::Operated
             | Self::Silent => &[],
             Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
-            Self::Cloned | Self::Takers => &[Promise::Belief, Promise::Liveness],
-            // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
-            Self::RecordsRemoved => &[Promise::Belief, Promise::Liveness],
+            // What one clone holds the other may know nothing of, and both have one name.
+            Self::Cloned => &[Promise::Belief, Promise::Liveness, Promise::Orphans],
+            Self::Takers => &[Promise::Belief, Promise::Liveness],
+            // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever. It may
+            // name a session that has long done with the cell.
+            Self::RecordsRemoved => &[Promise::Belief, Promise::Liveness, Promise::Orphans],
             Self::Unfit => &[Promise::Liveness],
         }
     }

@@ -161,6 +161,7 @@ mod family;
 mod fate;
 mod faults;
 mod foreign;
+mod garble;
 mod kinds;
 mod letters;
 mod make;

@@ -231,6 +231,7 @@ impl Scenario {
             | Promise::Requests
             | Promise::Sessions
             | Promise::Watches
+            | Promise::Orphans
             | Promise::Writes => family.keeps(*promise),
         };
         Promise::ALL.iter().copied().filter(binds)

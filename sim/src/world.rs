@@ -67,7 +67,7 @@ pub struct World<'c, C, A = Client> {
     /// How many writes were made by hand.
     pub(crate) deeds: u64,
     checks: Watchers,
-    spotter: Spotter,
+    pub(crate) spotter: Spotter,
     trace: Trace,
     /// What an engine that was last asked held: kept for its room.
     held: Vec<Tenure>,

@@ -94,6 +94,10 @@ impl Cell {
         };
         let record = match OwnerRecord::parse(&body) {
             Ok(record) => record,
+            Err(_) if ctx.env.has(Defect::CorruptTaken) => {
+                let epoch = seen.map_or(Some(Epoch::FIRST), |seen| next(seen, ctx));
+                return self.take(epoch, Guard::Match(etag), ctx);
+            }
             Err(why) => {
                 let bad = BadRecord::Corrupt { key: Key::owner(ctx.id), etag, why: alloc::format!("{why}") };
                 return self.fail(ctx, |_, _| ClaimError::Bad(bad.clone()));
@@ -238,8 +242,12 @@ impl Cell {
                 let is_harmless = write.is_harmless();
                 let is_inconsistent = write.contradictions > CONTRADICTIONS_MAX;
                 let why = write.contradiction();
+                let corrupt = write.corrupt();
                 self.state = State::Claiming { write, epoch, seq };
-                if is_inconsistent {
+                if let Some(bad) = corrupt {
+                    // Our own write may be what comes as garbage, so it is settled all the same.
+                    self.answer_wants(ctx, |_, _| ClaimError::Bad(bad.clone()));
+                } else if is_inconsistent {
                     let key = Key::owner(ctx.id);
                     self.answer_wants(ctx, |_, _| ClaimError::Inconsistent { key: key.clone(), why });
                 } else if conflicts > CONFLICTS_MAX {

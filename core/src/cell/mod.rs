@@ -339,6 +339,11 @@ impl Cells {
         if giving != self.giving { Err("the cells being given up are miscounted") } else { Ok(()) }
     }
 
+    /// Tells whether this node works on a cell.
+    pub(crate) fn knows(&self, id: &CellId) -> bool {
+        self.map.contains_key(id)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.map.is_empty()
     }

@@ -114,7 +114,7 @@ impl Spotter {
         }
     }
 
-    fn note(&mut self, witness: Witness) {
+    pub(crate) fn note(&mut self, witness: Witness) {
         self.seen.note(witness);
     }
 
