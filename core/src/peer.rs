@@ -202,6 +202,23 @@ impl Peers {
         self.active.get(node).is_some_and(|active| active.askers.contains(asker))
     }
 
+    /// Takes that the read in flight, if it is one, left only now: silence and the store's clock are measured from its
+    /// sending.
+    pub(crate) fn on_sent(&mut self, node: &NodeId, now: Instant) {
+        if let Some(Active { state: State::Reading { issued, .. }, .. }) = self.active.get_mut(node) {
+            *issued = now;
+        }
+    }
+
+    /// Tells whether a judgement awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, node: &NodeId, number: u64) -> bool {
+        self.active.get(node).is_some_and(|active| match &active.state {
+            State::Fencing(write) | State::Placing(write) => write.awaits(number),
+            State::Pausing(_) => false,
+            State::Reading { id, .. } | State::ReadingRetired(id) => id.get() == number,
+        })
+    }
+
     /// Checks the index against the judgements under way, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
         let mut deadlines = 0;
@@ -373,7 +390,7 @@ impl Peers {
             (Fate::Pending, State::Fencing(write) | State::Placing(write))
                 if env.mono() >= active.give_up && !write.is_sent() =>
             {
-                Some(Step::Tell(Verdict::Failed(write.fault())))
+                Some(Step::Tell(Verdict::Failed(write.fault(env))))
             }
             (Fate::Pending, _) => None,
             (Fate::Refused(fault), _) => Some(Step::Tell(Verdict::Failed(fault))),
@@ -436,7 +453,7 @@ fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut En
 
 fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
     active.failures += 1;
-    if active.failures >= READS_MAX {
+    if active.failures >= READS_MAX || env.is_short() {
         return Step::Tell(Verdict::Failed(fault));
     }
     let mut at = env.backoff(active.failures);

@@ -12,6 +12,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{BadRecord, FenceCause, WatchError};
@@ -76,9 +77,11 @@ impl Watches {
                 *watchers += 1;
                 env.done(ticket, Outcome::Watched(Ok(seen.owner.clone())));
             }
+            // Whoever came first gives up first.
             Some(watch) => watch.callers.push(caller),
             None => {
-                let step = Step::Reading(read(&cell, None, env));
+                self.deadlines.insert((caller.give_up, cell.clone()));
+                let step = Step::Reading(read(&cell, Lane::Look, None, env));
                 let callers = alloc::vec![caller];
                 self.map.insert(cell, Watch { callers, watchers: 0, seen: None, step, failures: 0 });
             }
@@ -109,11 +112,16 @@ impl Watches {
         let due = self.deadlines.first().filter(|(at, _)| *at <= env.mono());
         let Some((_, cell)) = due.cloned() else { return false };
         self.with(&cell, |watch| {
+            watch.give_up_on_time(&cell, env);
+            if !matches!(watch.step, Step::Resting(at) if at <= env.mono()) {
+                return;
+            }
             // What came as garbage may come well the next time, under the same tag.
             let is_corrupt = |seen: &&Seen| matches!(seen.owner, Owner::Bad(BadRecord::Corrupt { .. }));
             let seen = watch.seen.as_ref().filter(|seen| !is_corrupt(seen));
             let unless = seen.and_then(|seen| seen.etag.clone());
-            watch.step = Step::Reading(read(&cell, unless, env));
+            let lane = if watch.failures == 0 && watch.seen.is_none() { Lane::Look } else { Lane::Poll };
+            watch.step = Step::Reading(read(&cell, lane, unless, env));
         });
         true
     }
@@ -130,6 +138,12 @@ impl Watches {
         }
     }
 
+    /// Tells whether a watch awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, cell: &CellId, number: u64) -> bool {
+        let watch = self.map.get(cell);
+        watch.is_some_and(|watch| matches!(watch.step, Step::Reading(id) if id.get() == number))
+    }
+
     /// Checks the index against the watches, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
         let mut deadlines = 0;
@@ -137,8 +151,13 @@ impl Watches {
             match watch.step {
                 Step::Reading(id) if env.awaits_read(id, &Target::Watch(cell.clone())) => {}
                 Step::Reading(_) => return Err("a watch waits for nothing"),
-                Step::Resting(at) if self.deadlines.contains(&(at, cell.clone())) => deadlines += 1,
-                Step::Resting(_) => return Err("a watch waits for a time at which it is not woken"),
+                Step::Resting(_) => {}
+            }
+            if let Some(at) = watch.due() {
+                deadlines += 1;
+                if !self.deadlines.contains(&(at, cell.clone())) {
+                    return Err("a watch waits for a time at which it is not woken");
+                }
             }
             if watch.watchers == 0 && watch.callers.is_empty() {
                 return Err("a cell is watched for nobody");
@@ -155,19 +174,44 @@ impl Watches {
     /// is forgotten.
     fn with(&mut self, cell: &CellId, step: impl FnOnce(&mut Watch)) {
         let Some(watch) = self.map.get_mut(cell) else { return };
-        if let Step::Resting(at) = watch.step {
-            self.deadlines.remove(&(at, cell.clone()));
-        }
+        let due = watch.due();
         step(watch);
-        if watch.watchers == 0 && watch.callers.is_empty() {
+        let is_over = watch.watchers == 0 && watch.callers.is_empty();
+        let next = watch.due().filter(|_| !is_over);
+        if due != next {
+            due.map(|at| self.deadlines.remove(&(at, cell.clone())));
+            next.map(|at| self.deadlines.insert((at, cell.clone())));
+        }
+        if is_over {
             self.map.remove(cell);
-        } else if let Step::Resting(at) = watch.step {
-            self.deadlines.insert((at, cell.clone()));
         }
     }
 }
 
 impl Watch {
+    /// Returns when it is time to look again, or to tell a caller that there is nothing to see.
+    fn due(&self) -> Option<Instant> {
+        let looks = match self.step {
+            Step::Reading(_) => None,
+            Step::Resting(at) => Some(at),
+        };
+        let gives_up = self.callers.first().map(|caller| caller.give_up);
+        looks.into_iter().chain(gives_up).min()
+    }
+
+    /// Tells those who have waited long enough for a first look.
+    fn give_up_on_time(&mut self, cell: &CellId, env: &mut Env) {
+        let now = env.mono();
+        self.callers.retain(|caller| {
+            let waits = now < caller.give_up;
+            if !waits {
+                let fault = env.trouble(&Key::owner(cell));
+                env.done(caller.ticket, Outcome::Watched(Err(WatchError::Store(fault))));
+            }
+            waits
+        });
+    }
+
     fn on_read(&mut self, cell: &CellId, reply: ReadReply, env: &mut Env, memory: &mut Memory) {
         let fault = match reply {
             ReadReply::Found { etag, body, .. } => {
@@ -231,8 +275,8 @@ impl Watch {
     }
 }
 
-fn read(cell: &CellId, unless: Option<ETag>, env: &mut Env) -> ReadId {
-    env.read(Target::Watch(cell.clone()), Key::owner(cell), unless)
+fn read(cell: &CellId, lane: Lane, unless: Option<ETag>, env: &mut Env) -> ReadId {
+    env.read_in(lane, Target::Watch(cell.clone()), Key::owner(cell), unless)
 }
 
 /// Says what a version of the record means.

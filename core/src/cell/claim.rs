@@ -5,6 +5,7 @@ use core::mem;
 use core::time::Duration;
 
 use super::{Cell, Ctx, Seen, State, Want};
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::error::{BadRecord, ClaimError, HeldBy};
 use crate::event::{Outcome, Ticket};
@@ -60,7 +61,8 @@ impl Cell {
 
     pub(super) fn read(&mut self, seen: Option<Seen>, ctx: &mut Ctx<'_>) {
         let unless = seen.as_ref().map(|seen| seen.etag.clone());
-        let id = ctx.env.read(ctx.target(), Key::owner(ctx.id), unless);
+        let lane = if seen.is_some() || self.failures > 0 { Lane::Poll } else { Lane::Look };
+        let id = ctx.env.read_in(lane, ctx.target(), Key::owner(ctx.id), unless);
         self.state = State::Reading { id, seen, floor: ctx.memory.epoch(ctx.id) };
     }
 
@@ -229,7 +231,7 @@ impl Cell {
             }
             Fate::Pending => {
                 let conflicts = write.conflicts;
-                let is_harmless = write.is_harmless();
+                let is_harmless = write.is_harmless(ctx.env);
                 let is_inconsistent = write.contradictions > CONTRADICTIONS_MAX;
                 let why = write.contradiction();
                 self.state = State::Claiming { write, epoch, seq };
@@ -292,7 +294,7 @@ impl Cell {
             let error = error(ctx.id, &want);
             ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
         }
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     /// Answers the callers whose time is over.
@@ -310,7 +312,7 @@ impl Cell {
                     }
                 }
                 _ if now < want.give_up => return true,
-                State::Claiming { write, .. } => ClaimError::Store(write.fault()),
+                State::Claiming { write, .. } => ClaimError::Store(write.fault(ctx.env)),
                 State::Pausing { fault: Some(fault), .. } => ClaimError::Store(fault.clone()),
                 State::Pausing { fault: None, .. } => {
                     ClaimError::Contended { cell: ctx.id.clone(), conflicts: self.conflicts }
@@ -320,16 +322,14 @@ impl Cell {
                 | State::Idle
                 | State::Judging(_)
                 | State::Reading { .. }
-                | State::Waiting { .. } => {
-                    ClaimError::Store(Fault::new(FaultKind::TimedOut, Key::owner(ctx.id).as_str()))
-                }
+                | State::Waiting { .. } => ClaimError::Store(ctx.env.trouble(&Key::owner(ctx.id))),
             };
             ctx.claims.remove(&want.ticket);
             ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
             false
         });
         self.wants = kept;
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     pub(super) fn cancel(&mut self, ticket: Ticket, ctx: &Ctx<'_>) {
@@ -340,11 +340,11 @@ impl Cell {
         {
             self.state = State::Idle;
         }
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     /// Drops what only served callers who are gone. A write on its way goes on until it is settled.
-    fn forget_if_unwanted(&mut self) {
+    fn forget_if_unwanted(&mut self, ctx: &Ctx<'_>) {
         if !self.wants.is_empty() {
             return;
         }
@@ -352,7 +352,7 @@ impl Cell {
             State::Judging(_) | State::Pausing { .. } | State::Reading { .. } | State::Waiting { .. } => {
                 self.state = State::Idle;
             }
-            State::Claiming { write, .. } if write.is_harmless() => self.state = State::Idle,
+            State::Claiming { write, .. } if write.is_harmless(ctx.env) => self.state = State::Idle,
             State::Claiming { .. } | State::Giving(_) | State::Held { .. } | State::Idle => {}
         }
     }

@@ -139,7 +139,7 @@ impl Giving {
         }
         if ctx.env.mono() >= self.give_up {
             let fault = match &self.step {
-                Step::Writing(write) => write.fault(),
+                Step::Writing(write) => write.fault(ctx.env),
                 Step::Pausing(_) => Fault::new(FaultKind::Unavailable, Key::owner(ctx.id).as_str()),
             };
             self.tell(&fault, ctx);
@@ -160,6 +160,11 @@ impl Giving {
             Step::Pausing(_) => true,
             Step::Writing(write) => write.is_awake(env),
         }
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        matches!(&self.step, Step::Writing(write) if write.awaits(number))
     }
 
     pub(super) fn is_release(&self) -> bool {
