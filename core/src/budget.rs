@@ -3,7 +3,7 @@
 //! Whatever a node wants to know, a store that is dark or asks to slow down must not be asked more because of it.
 //! Every request but those for the node's own lease costs one credit, and every useful answer, one that was served
 //! rather than failed, throttled, refused or lost, brings four. So a store that answers is asked as fast as it
-//! answers, after a ramp of a few round trips; one that answers nothing is asked sixteen times and from then on at a
+//! answers, after a ramp of a few round trips; one that answers nothing is asked thirty-two times and from then on at a
 //! fixed rate; and where only some keys are throttled, the answers under the others pay for all. Nothing is decided by
 //! guessing a store's health, and there is no state of trouble to enter, or to be stuck in.
 //!
@@ -56,8 +56,8 @@ pub(crate) enum Lane {
     Poll,
 }
 
-/// How many requests may be sent ahead of useful answers.
-const CREDIT_MAX: u32 = 16;
+/// How many requests may be sent ahead of useful answers: as many as a node that leaves gives back at once.
+const CREDIT_MAX: u32 = 32;
 
 /// How many requests a useful answer pays for: enough for a store that throttles three in four to be asked no slower.
 const CREDIT_PER_ANSWER: u32 = 4;

@@ -103,7 +103,9 @@ impl Engine {
         }
         self.wake_due();
         self.go_on_leaving();
-        self.send_waiting();
+        if !self.env.has(Defect::ForgottenInLine) {
+            self.send_waiting();
+        }
     }
 
     /// Returns the next command. Call until it says `Idle`, then wait for an event or the deadline.

@@ -201,6 +201,15 @@ impl Env {
         self.mono().after(delay)
     }
 
+    /// Returns when to ask again about a key under which the store asked to slow down, and for how long if it said: in
+    /// a second at least, and a quarter later than it asked for, give or take a fifth, so that not all come back at once.
+    pub(crate) fn rest(&mut self, after: Option<Duration>) -> Instant {
+        let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
+        let wait = if self.has(Defect::DeafToRetryAfter) { Duration::from_secs(1) } else { wait };
+        let jittered = self.rng.jitter(wait.saturating_mul(5) / 4, 200);
+        self.mono().after(jittered.max(wait))
+    }
+
     /// Forgets every request in flight and every one not yet handed out: nothing more is written. Only probe
     /// objects are still cleared away.
     pub(crate) fn silence(&mut self) {
@@ -275,7 +284,7 @@ impl Env {
 
     /// Returns when something that waits may be sent, or has waited too long.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
-        let at = self.budget.deadline(self.config.patience)?;
+        let at = self.budget.deadline(self.config.patience).filter(|_| !self.has(Defect::ForgottenInLine))?;
         Some(Deadline { at, timer: Timer::Retry })
     }
 
@@ -307,7 +316,13 @@ impl Env {
     /// Sends a request, or lets it wait: those for this node's own lease never do.
     fn send(&mut self, lane: Lane, target: &Target, op: Op) {
         let now = self.mono();
-        let is_own = matches!(target, Target::Lease | Target::Probe);
+        let is_own = match target {
+            Target::Lease => !self.has(Defect::BudgetedLease),
+            Target::Probe => true,
+            Target::Cell(_) | Target::Fleet | Target::Locate(_) | Target::Peer(_) | Target::Watch(_) => {
+                self.has(Defect::Unbounded)
+            }
+        };
         if is_own {
             self.budget.spend(now);
             self.out.push_back(command(op));

@@ -90,9 +90,6 @@ const REMEMBERED: usize = 4096;
 /// How often a lease is read in vain before the askers are told.
 const READS_MAX: u32 = 3;
 
-/// How long a throttled key rests, before jitter: a second at least.
-pub(crate) const THROTTLED: Duration = Duration::from_millis(1250);
-
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
 
@@ -297,9 +294,7 @@ impl Peers {
     ) -> Option<Step> {
         let (version, stamps) = match reply {
             ReadReply::Failed(fault) => return Some(retry(fault, active, env)),
-            ReadReply::Throttled { .. } => {
-                return Some(retry(Fault::new(FaultKind::Throttled, "nodes/"), active, env));
-            }
+            ReadReply::Throttled { after } => return Some(put_off(Key::lease(node), after, active, env)),
             ReadReply::Missing if env.has(Defect::MissingIsDead) => return Some(Step::Fenced),
             ReadReply::Missing => {
                 let id = env.read(Target::Peer(node.clone()), Key::retired(node), None);
@@ -447,7 +442,7 @@ fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut En
         }
         ReadReply::Missing if takes(active) => Step::Go(State::Placing(place(node, env))),
         ReadReply::Missing => Step::Tell(Verdict::Dead),
-        ReadReply::Throttled { .. } => retry(Fault::new(FaultKind::Throttled, "retired/"), active, env),
+        ReadReply::Throttled { after } => put_off(Key::retired(node), after, active, env),
     })
 }
 
@@ -456,11 +451,15 @@ fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
     if active.failures >= READS_MAX || env.is_short() {
         return Step::Tell(Verdict::Failed(fault));
     }
-    let mut at = env.backoff(active.failures);
-    if fault.kind == FaultKind::Throttled {
-        at = at.max(env.mono().after(env.rng.jitter(THROTTLED, 200)));
+    Step::Go(State::Pausing(env.backoff(active.failures)))
+}
+
+/// The store asked to slow down: the key rests.
+fn put_off(key: Key, after: Option<Duration>, active: &mut Active, env: &mut Env) -> Step {
+    match retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env) {
+        Step::Go(State::Pausing(at)) => Step::Go(State::Pausing(env.rest(after).max(at))),
+        step => step,
     }
-    Step::Go(State::Pausing(at))
 }
 
 fn due(state: &State) -> Option<Instant> {

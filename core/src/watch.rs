@@ -19,7 +19,6 @@ use crate::error::{BadRecord, FenceCause, WatchError};
 use crate::event::{Notice, Outcome, Owner, Ticket};
 use crate::id::{CellId, ETag};
 use crate::memory::Memory;
-use crate::peer::THROTTLED;
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 use crate::time::{Deadline, Instant, Timer};
@@ -213,6 +212,7 @@ impl Watch {
     }
 
     fn on_read(&mut self, cell: &CellId, reply: ReadReply, env: &mut Env, memory: &mut Memory) {
+        let mut rest = None;
         let fault = match reply {
             ReadReply::Found { etag, body, .. } => {
                 let owner = owner(cell, &etag, &body, memory);
@@ -228,9 +228,12 @@ impl Watch {
                 }
             },
             ReadReply::Failed(fault) => fault,
-            ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(cell).as_str()),
+            ReadReply::Throttled { after } => {
+                rest = Some(env.rest(after));
+                Fault::new(FaultKind::Throttled, Key::owner(cell).as_str())
+            }
         };
-        self.fail(&fault, env);
+        self.fail(&fault, rest, env);
     }
 
     /// Tells the watchers what a look showed, unless it shows what they know.
@@ -256,7 +259,7 @@ impl Watch {
     }
 
     /// A look failed: look again, later each time. Only who has seen nothing yet is told, and not for ever.
-    fn fail(&mut self, fault: &Fault, env: &mut Env) {
+    fn fail(&mut self, fault: &Fault, rest: Option<Instant>, env: &mut Env) {
         let now = env.mono();
         let is_hopeless = matches!(fault.kind, FaultKind::Config | FaultKind::Denied);
         self.callers.retain(|caller| {
@@ -267,11 +270,8 @@ impl Watch {
             waits
         });
         self.failures = self.failures.saturating_add(1);
-        let mut delay = env.rng.backoff(self.failures, env.config.poll * 2);
-        if fault.kind == FaultKind::Throttled {
-            delay = delay.max(env.rng.jitter(THROTTLED, 200));
-        }
-        self.step = Step::Resting(now.after(delay));
+        let at = now.after(env.rng.backoff(self.failures, env.config.poll * 2));
+        self.step = Step::Resting(rest.map_or(at, |rest| rest.max(at)));
     }
 }
 

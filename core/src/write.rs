@@ -324,9 +324,7 @@ impl Write {
     /// A throttled key rests for a second at least, unless the authority at stake cannot wait that long.
     fn throttled(&mut self, after: Option<Duration>, then: Then, env: &mut Env) {
         self.failures += 1;
-        let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
-        let wait = env.rng.jitter(wait.saturating_mul(5) / 4, 200);
-        let at = env.mono().after(wait);
+        let at = env.rest(after);
         // The last moment that leaves room for one more attempt; once it has passed, a throttled key rests
         // like any other, whatever becomes of the authority.
         let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));

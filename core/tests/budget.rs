@@ -285,7 +285,7 @@ fn a_store_that_is_of_no_use_is_asked_ten_times_a_second_however_many_cells_wait
         bench.run_until(15_000);
         let counts = bench.per_second(5_000, 15_000);
         // What was on its way when the trouble began still brings good answers, and there is some credit.
-        assert!(counts[0] < 70 && counts[1..].iter().all(|count| *count == 10), "{counts:?}");
+        assert!(counts[0] < 90 && counts[1..].iter().all(|count| *count == 10), "{counts:?}");
     }
 }
 
@@ -335,10 +335,10 @@ fn a_store_that_comes_back_is_asked_for_everything_that_waits_within_a_few_round
     let granted =
         bench.done.iter().filter(|(_, _, outcome)| matches!(outcome, Outcome::Claimed(Ok(_)))).count();
     assert_eq!(granted, 1000);
-    let mut before = 16;
+    let mut before = 32;
     for from in (45_000..47_000).step_by(ROUND_TRIP as usize) {
         let sent = bench.sent.iter().filter(|(at, _)| (from..from + ROUND_TRIP).contains(at)).count();
-        assert!(sent <= 5 * before + 16, "{sent} after {before}");
+        assert!(sent <= 5 * before + 32, "{sent} after {before}");
         before = sent;
     }
 }

@@ -244,7 +244,7 @@ fn bl_04_a_throttled_read_rests_for_a_second() {
                -> read r1 cells/a/own.json
         t=20   r1 throttled
                idle
-               -> idle until=1020 Retry
+               -> idle until=1486 Retry
         "#,
     );
 }

@@ -174,6 +174,7 @@ pub mod picture;
 mod process;
 mod queue;
 mod rates;
+mod ration;
 mod report;
 mod room;
 mod run;

@@ -13,6 +13,7 @@ use crate::id::{ETag, Epoch, NodeId};
 use crate::peer::{Asker, Verdict};
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Guard, Key, ReadReply};
+use crate::time::Instant;
 use crate::write::{Current, Fate, Order, Write};
 
 /// How many races one claim may lose before its caller is told.
@@ -69,6 +70,7 @@ impl Cell {
     /// Takes the answer to a claim's read.
     pub(super) fn on_record(&mut self, reply: ReadReply, ctx: &mut Ctx<'_>) {
         let State::Reading { seen, floor, .. } = mem::take(&mut self.state) else { return };
+        let mut rest = None;
         let fault = match (reply, seen) {
             (ReadReply::Found { etag, body, .. }, _) => {
                 return self.look(Current::Version { etag, body }, floor, ctx);
@@ -79,9 +81,12 @@ impl Cell {
                 Fault::new(FaultKind::Malformed, "304 to an unconditional read")
             }
             (ReadReply::Failed(fault), _) => fault,
-            (ReadReply::Throttled { .. }, _) => Fault::new(FaultKind::Throttled, "cells/"),
+            (ReadReply::Throttled { after }, _) => {
+                rest = Some(ctx.env.rest(after));
+                Fault::new(FaultKind::Throttled, Key::owner(ctx.id).as_str())
+            }
         };
-        self.failed(fault, ctx);
+        self.failed(fault, rest, ctx);
     }
 
     /// Decides what follows from the record as a read showed it that was issued when `floor` was known.
@@ -165,7 +170,7 @@ impl Cell {
         let State::Judging(seen) = mem::take(&mut self.state) else { return };
         match verdict {
             Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
-            Verdict::Failed(fault) => self.failed(fault, ctx),
+            Verdict::Failed(fault) => self.failed(fault, None, ctx),
             Verdict::Live { addr, .. } => {
                 let by = HeldBy { node: seen.node.clone(), addr, epoch: seen.epoch };
                 let poll = ctx.env.config.poll;
@@ -261,8 +266,9 @@ impl Cell {
         }
     }
 
-    /// A read failed: look again soon. The callers' own deadlines bound how long.
-    fn failed(&mut self, fault: Fault, ctx: &mut Ctx<'_>) {
+    /// A read failed: look again soon, or after the rest that the store asked for. The callers' own deadlines bound how
+    /// long.
+    fn failed(&mut self, fault: Fault, rest: Option<Instant>, ctx: &mut Ctx<'_>) {
         if self.wants.is_empty() {
             self.state = State::Idle;
             return;
@@ -271,10 +277,8 @@ impl Cell {
             return self.fail(ctx, |_, _| ClaimError::Store(fault.clone()));
         }
         self.failures += 1;
-        let mut at = ctx.env.backoff(self.failures);
-        if fault.kind == FaultKind::Throttled {
-            at = at.max(ctx.env.mono().after(Duration::from_secs(1)));
-        }
+        let at = ctx.env.backoff(self.failures);
+        let at = rest.map_or(at, |rest| rest.max(at));
         self.state = State::Pausing { at, fault: Some(fault) };
     }
 

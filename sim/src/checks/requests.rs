@@ -1,4 +1,5 @@
-//! A node is sparing with requests: one write in flight per record, rest for a throttled key, no endless retry.
+//! A node is sparing with requests: one write in flight per record, rest for a throttled key, no endless retry, and
+//! a bounded rate for a store that is of no use. And what its lease needs comes before anything else.
 //!
 //! The budget of a key is a bucket that fills with each request for it and empties with time and with the
 //! application's calls. It follows from the protocol: a claim that waits looks at the record once in each poll
@@ -15,6 +16,7 @@ use tenure_core::{Config, Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
 use super::{Check, Violation};
 use crate::kinds::Kinds;
 use crate::node::Session;
+use crate::ration::Ration;
 use crate::trace::Request;
 use crate::view::{Step, View};
 
@@ -28,9 +30,12 @@ pub struct Requests {
 struct Memory {
     /// Writes that have not been answered.
     open: Vec<WriteOp>,
-    /// Writes that the store asked to put off, and when.
+    /// Writes that the store asked to put off, and until when.
     rests: Vec<(Arc<[u8]>, Instant)>,
     buckets: Vec<Bucket>,
+    ration: Ration,
+    /// When the lease was last written.
+    renewed: Option<Instant>,
 }
 
 /// What has been asked for one key lately.
@@ -44,7 +49,12 @@ struct Bucket {
 
 impl Check for Requests {
     fn kinds(&self) -> Kinds {
-        Kinds::ASKED.and(Kinds::CLONED).and(Kinds::NOTICED).and(Kinds::SENT).and(Kinds::TOLD)
+        Kinds::ASKED
+            .and(Kinds::CLONED)
+            .and(Kinds::HANDLED)
+            .and(Kinds::NOTICED)
+            .and(Kinds::SENT)
+            .and(Kinds::TOLD)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -60,6 +70,7 @@ impl Check for Requests {
         let memory = &mut self.memories[actor];
         match view.step {
             Step::Asked(..) => memory.asked(),
+            Step::Handled { now, .. } => memory.handled(&view.scenario.config, session, now.mono)?,
             Step::Noticed(Notice::Fenced(_)) => *memory = Memory::default(),
             Step::Sent(op) => {
                 return memory.sent(view, session, op).map_err(|why| {
@@ -81,18 +92,34 @@ impl Memory {
         }
     }
 
+    /// Demands that a lease that is due has been tried to renew.
+    fn handled(&self, config: &Config, session: &Session, now: Instant) -> Result<(), Violation> {
+        let Some(until) = session.engine().authority() else { return Ok(()) };
+        let counts_from = until.after(config.margin_hold).before(config.ttl);
+        let is_due = now > counts_from.after(config.renew_every() * 11 / 10);
+        if is_due && self.renewed.is_some_and(|at| at <= counts_from) {
+            let why = format_args!("{} is due to renew its lease and does not try", session.id());
+            return Err(Violation::new("requests", why));
+        }
+        Ok(())
+    }
+
     fn told(&mut self, event: &Event, now: Instant) {
+        self.ration.told(event, now);
         let Event::WriteDone(id, reply) = event else { return };
         let Some(place) = self.open.iter().position(|open| open.id == *id) else { return };
         let op = self.open.swap_remove(place);
-        if matches!(reply, WriteReply::Throttled { .. }) {
-            self.rests.push((op.body, now));
+        if let WriteReply::Throttled { after } = reply {
+            self.rests.push((op.body, now.after(after.unwrap_or_default().clamp(REST, REST_MAX))));
         }
     }
 
     fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
         let now = view.now(session).mono;
         let config = &view.scenario.config;
+        if self.ration.sent(session, op) > self.ration.most(config, now) {
+            return Err("more requests than a store gets that is of no use");
+        }
         match op {
             Op::Read(op) => self.pay(&op.key, now, config.poll, burst(session, config, &op.key)),
             Op::Write(op) => {
@@ -102,9 +129,12 @@ impl Memory {
                         .engine()
                         .authority()
                         .is_none_or(|until| now >= until.before(config.attempt_timeout));
-                self.rests.retain(|(_, since)| now.since(*since) < REST);
+                if op.key == *session.lease_key() {
+                    self.renewed = Some(now);
+                }
+                self.rests.retain(|(_, until)| now < *until);
                 if self.rests.iter().any(|(body, _)| *body == op.body) && !is_urgent {
-                    return Err("a throttled write is sent again within a second");
+                    return Err("a throttled write is sent again before it has rested");
                 }
                 if self.open.iter().any(|open| open.key == op.key) {
                     return Err("a second write to a record while the first is in flight");
@@ -161,5 +191,8 @@ const BURST: u64 = 16;
 /// The shortest pause before a renewal is tried again.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// How long a throttled key rests.
+/// How long a throttled key rests at least.
 const REST: Duration = Duration::from_secs(1);
+
+/// How long it rests at most, however long the store asks for.
+const REST_MAX: Duration = Duration::from_secs(60);
