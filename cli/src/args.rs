@@ -29,7 +29,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Stores:
   s3://bucket/prefix   any S3-compatible server with conditional writes; credentials, region and endpoint
-                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)
+                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...);
+                       ?if-match=bare, ?style=virtual or ?checksum=md5 for a store that needs it
   file:///dir          a directory of this host, for development, tests and cron
 
 Exit codes:
@@ -95,6 +96,9 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Find out whether a store may be trusted with cells, and what to do if not
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArgs),
     /// Run simulated fleets on the very engine that this command runs on: tenure sim --help
     #[command(disable_help_flag = true)]
     Sim(SimArgs),
@@ -209,6 +213,29 @@ States:
 
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
+
+/// `tenure doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Write nothing; shows rights and clocks, but not whether the store is fit
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// How many rounds of each kind of race to run; 0 runs none, and then the worst stores are not found
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(..=4000))]
+    pub(crate) rounds: u16,
+}
+
+const DOCTOR_HELP: &str = "\
+It writes below probe/ only, some thousand small objects, and removes them, also when it is interrupted. Each check
+holds, fails, is allowed to differ (noted), or is unclear: throttling, conflicts and errors of the store are retried
+within a budget first.
+
+Exit codes:
+  0   fit (with --read-only: nothing wrong was seen)
+  69  unreachable, or a check stayed unclear
+  76  unfit: a check failed, whatever else was denied or unclear
+  77  a right is missing
+  78  address, bucket, region or a setting is wrong";
 
 /// `tenure sim`, which reads its own words.
 #[derive(Args, Debug)]

@@ -145,10 +145,14 @@ impl Watches {
 
     /// Checks the index against the watches, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
+        if self.map.is_empty() && self.deadlines.is_empty() {
+            return Ok(());
+        }
         let mut deadlines = 0;
         for (cell, watch) in &self.map {
             match watch.step {
-                Step::Reading(id) if env.awaits_read(id, &Target::Watch(cell.clone())) => {}
+                Step::Reading(id) if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
+                    {}
                 Step::Reading(_) => return Err("a watch waits for nothing"),
                 Step::Resting(_) => {}
             }
@@ -162,10 +166,17 @@ impl Watches {
                 return Err("a cell is watched for nobody");
             }
         }
+        // As many entries as watches that rest, and every entry that of one: so each has its own.
+        let rests = |(at, cell): &(Instant, CellId)| {
+            self.map.get(cell).is_some_and(|watch| matches!(watch.step, Step::Resting(until) if until == *at))
+        };
+        if !self.deadlines.iter().all(rests) {
+            return Err("a watch is woken at a time for which it does not wait");
+        }
         if deadlines == self.deadlines.len() {
             Ok(())
         } else {
-            Err("a watch is woken at a time for which it does not wait")
+            Err("a watch waits for a time at which it is not woken")
         }
     }
 

@@ -279,7 +279,7 @@ fn waiting_for(cells: usize, manner: Manner) -> Bench {
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
-fn a_store_that_is_of_no_use_is_asked_ten_times_a_second_however_many_cells_wait() {
+fn bl_04_a_store_that_is_of_no_use_is_asked_ten_times_a_second_however_many_cells_wait() {
     for manner in [unavailable as Manner, dark, throttles] {
         let mut bench = waiting_for(1000, manner);
         bench.run_until(15_000);
@@ -344,7 +344,7 @@ fn a_store_that_comes_back_is_asked_for_everything_that_waits_within_a_few_round
 }
 
 #[test]
-fn throttled_keys_do_not_slow_the_others() {
+fn bl_04_throttled_keys_do_not_slow_the_others() {
     let mut bench = Bench::joined();
     for n in 0..60 {
         bench.claim(&format!("good{n}"), Duration::ZERO);
@@ -374,7 +374,7 @@ fn throttled_keys_do_not_slow_the_others() {
 }
 
 #[test]
-fn the_lease_is_renewed_in_time_whatever_else_waits() {
+fn bl_49_the_lease_is_renewed_in_time_whatever_else_waits() {
     let mut bench =
         waiting_for(1000, |op, now| match key(op).filter(|key| key.as_str().contains("nodes/me")) {
             Some(_) => serves(op, now),
@@ -389,7 +389,7 @@ fn the_lease_is_renewed_in_time_whatever_else_waits() {
 }
 
 #[test]
-fn a_store_that_is_dark_for_half_a_ttl_costs_no_lease_and_for_two_ttl_ends_it_when_authority_ends() {
+fn bl_03_a_store_that_is_dark_for_half_a_ttl_costs_no_lease_and_for_two_ttl_ends_it_when_authority_ends() {
     for (until, is_held) in [(5_000 + 30_000, true), (5_000 + 120_000, false)] {
         let mut bench = waiting_for(100, dark);
         let mut authority = bench.engine.authority();

@@ -202,9 +202,10 @@ pub trait Draw: Choices {
 
     /// Draws a time from `least` to just below `most`.
     fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
-        let part = u128::from(span) * u128::from(self.below(FINEST));
-        least + Duration::from_nanos((part >> FINEST.trailing_zeros()) as u64)
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let (least, most) = (nanos(least), nanos(most));
+        let part = u128::from(most.saturating_sub(least)) * u128::from(self.below(FINEST));
+        Duration::from_nanos(least + (part >> FINEST.trailing_zeros()) as u64)
     }
 }
 

@@ -156,6 +156,7 @@ mod clock;
 pub mod command;
 pub mod conformance;
 mod context;
+mod digest;
 mod family;
 mod fate;
 mod faults;
@@ -179,6 +180,8 @@ mod report;
 mod room;
 mod run;
 mod scenario;
+#[cfg(feature = "server")]
+pub mod server;
 mod shrink;
 pub mod small;
 mod spotter;

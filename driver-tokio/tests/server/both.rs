@@ -1,0 +1,124 @@
+//! Either driver's store, with signed requests, against the server.
+
+use core::time::Duration;
+
+use tenure_blocking::Store as _;
+use tenure_core::{AttemptId, CellId, Guard, Key, Op, ReadId, ReadOp, Reply, StoreClock, WriteOp};
+use tenure_s3::{Bucket, Credentials, Settings};
+use tenure_sim::conformance::{self, Race, Report};
+use tenure_sim::server::{Fault, Options, Rule, Server};
+use tenure_tokio::Store as _;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::aws::Aws;
+
+pub(crate) const ACCESS_KEY: &str = "AKIDEXAMPLE";
+pub(crate) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+
+/// Starts a server that takes what is signed with the key above.
+pub(crate) fn start(options: Options) -> Server {
+    let aws = Aws { access_key: ACCESS_KEY, secret: SECRET };
+    Server::start(Options { verify: Some(std::sync::Arc::new(aws)), ..options }).expect("a loopback port")
+}
+
+pub(crate) fn bucket(server: &Server) -> Bucket {
+    let settings = Settings { endpoint: Some(server.endpoint()), ..Settings::default() };
+    Bucket::parse("s3://tenure/some/prefix", &settings).expect("a legal address")
+}
+
+pub(crate) fn credentials(secret: &str, token: Option<&str>) -> Credentials {
+    Credentials::new(ACCESS_KEY, secret, token).expect("legal")
+}
+
+/// Either driver's store.
+pub(crate) enum Store {
+    Blocking(tenure_blocking::S3Store),
+    Tokio(Runtime, tenure_tokio::S3Store),
+}
+
+impl Store {
+    pub(crate) fn both(server: &Server, credentials: &Credentials) -> [Self; 2] {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let blocking = tenure_blocking::S3Store::new(bucket(server), credentials.clone());
+        let tokio = tenure_tokio::S3Store::new(bucket(server), credentials.clone());
+        [Self::Blocking(blocking.expect("a client")), Self::Tokio(runtime, tokio.expect("a client"))]
+    }
+
+    pub(crate) fn execute(&self, op: Op) -> Reply {
+        match self {
+            Self::Blocking(store) => store.execute(op),
+            Self::Tokio(runtime, store) => runtime.block_on(store.execute(op)),
+        }
+    }
+
+    pub(crate) fn create(&self, cell: &str) -> Reply {
+        self.execute(Op::Write(WriteOp {
+            id: AttemptId::new(1),
+            key: Key::owner(&CellId::new(cell).expect("legal")),
+            guard: Guard::Absent,
+            body: (*b"{\"node\":\"a.1\",\"epoch\":1}").into(),
+            timeout: Duration::from_secs(10),
+        }))
+    }
+
+    pub(crate) fn read(&self, cell: &str) -> Reply {
+        let key = Key::owner(&CellId::new(cell).expect("legal"));
+        self.execute(Op::Read(ReadOp {
+            id: ReadId::new(1),
+            key,
+            unless: None,
+            timeout: Duration::from_secs(10),
+        }))
+    }
+}
+
+#[test]
+fn the_server_does_what_ownership_rests_on_through_both_drivers() {
+    for store in Store::both(&start(Options::default()), &credentials(SECRET, None)) {
+        let report = report(&store, &mut pause);
+        assert!(report.is_fit(), "{report}");
+    }
+}
+
+#[test]
+fn a_race_has_one_winner_through_both_drivers() {
+    for store in Store::both(&start(Options::default()), &credentials(SECRET, None)) {
+        let settings = Race { seed: 2, contenders: 4, rounds: 25, timeout: Duration::from_secs(10) };
+        let report = conformance::race(&settings, &|op| store.execute(op), &pause);
+        assert!(report.is_fit(), "{report}");
+    }
+}
+
+/// Whatever makes a store unfit without a race is seen by the suite.
+#[test]
+fn an_unfit_server_is_found_out_through_both_drivers() {
+    for name in [
+        "412",
+        "bare-tags",
+        "ignores-conditions",
+        "ignores-if-match",
+        "missing-created",
+        "weak-tag",
+        "wrong-tag",
+    ] {
+        let fault = Fault::named(name).expect("it has a name");
+        assert!(fault.is_unfit(), "{name}");
+        let server = start(Options::default());
+        server.faults([Rule::new(fault)]);
+        for store in Store::both(&server, &credentials(SECRET, None)) {
+            let report = report(&store, &mut |_| ());
+            assert!(!report.is_fit(), "{name}:\n{report}");
+        }
+    }
+}
+
+fn report(store: &Store, pause: &mut dyn FnMut(Duration)) -> Report {
+    let settings =
+        conformance::Settings { clock: StoreClock::HTTP, scratch: true, ..conformance::Settings::new(1) };
+    conformance::run(&settings, &mut |op| store.execute(op), pause)
+}
+
+/// Leaves a store alone that asks for it.
+fn pause(time: Duration) {
+    std::thread::park_timeout(time);
+}

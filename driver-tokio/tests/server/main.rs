@@ -1,0 +1,7 @@
+//! The S3 stores of both drivers against the fault server, which verifies signatures with the provider's own code.
+
+mod aws;
+mod both;
+mod refused;
+mod signatures;
+mod trouble;
