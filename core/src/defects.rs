@@ -44,10 +44,14 @@ defects! {
     ClaimSameEpoch = "record: at most one claim succeeds per epoch",
     /// A 409 counts as a lost race.
     ConflictIsLost = "store: a conflict was not applied, and is read and resent",
+    /// The lease waits for its turn like any other record.
+    BudgetedLease = "lease: what the lease needs is never held back",
     /// Fresh bits are left unused, so that two clones of a session write the same bytes.
     CloneUnstirred = "lease: fresh bits set the writes of clones apart",
     /// A record that is garbage is claimed like one that is free.
     CorruptTaken = "record: what cannot be parsed is corrupt, and nobody takes it over",
+    /// However long the store asks to be left alone, it is asked again after a second.
+    DeafToRetryAfter = "store: a key rests for as long as the store asks",
     /// A claim skips an epoch.
     EpochSkips = "cell: a claim takes the next epoch",
     /// A tombstone is written anew, without the fields of the lease that it replaces.
@@ -73,6 +77,8 @@ defects! {
     /// that comes back after a gap is wrong to see; by itself that breaks no ownership, since `tenure` looks at the
     /// time too, and the fence has either come first or fails.
     LateRevival = "lease: a late success never revives an authority that has ended",
+    /// What waits for its turn is forgotten, and not sent once the store has come back.
+    ForgottenInLine = "engine: what waits for the store to be of use again is sent then",
     /// The number of a claim is kept after its answer.
     LeakClaim = "engine: what is kept is proportional to cells held and operations in flight",
     /// A session that leaves does not say so.
@@ -150,6 +156,8 @@ defects! {
     UnknownIsLost = "store: an unknown write may have been applied",
     /// A write of unknown fate counts as certainly not applied, and is sent again or forgotten.
     UnknownIsNotApplied = "store: an unknown write may yet be applied",
+    /// A store in trouble is asked without limit.
+    Unbounded = "store: one that is of no use is asked at a bounded rate",
     /// `verify` compares no more than the node's name.
     VerifyByName = "cell: verify compares node, epoch and bytes",
     /// `verify` answers from memory.

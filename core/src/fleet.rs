@@ -16,7 +16,7 @@ use crate::judge::Version;
 use crate::lru::Lru;
 use crate::record::LeaseRecord;
 use crate::store::{Fault, FaultKind, Key, ListId, ListReply, Page, ReadId, ReadReply, Stamps};
-use crate::time::StoreTime;
+use crate::time::{Instant, StoreTime};
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fleet {
@@ -33,6 +33,8 @@ struct Run {
     tokens: BTreeSet<Arc<str>>,
     last: Option<Arc<str>>,
     tries: u32,
+    /// When leases that were not read yet are reported by what the listing says of them.
+    give_up: Instant,
     /// Leases yet to be read, with what the listing says of them.
     todo: Vec<(NodeId, Stamps)>,
     reads: BTreeMap<ReadId, (NodeId, Stamps)>,
@@ -70,7 +72,8 @@ impl Fleet {
             ListReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::LEASES),
         };
         run.tries += 1;
-        if run.tries > TRIES_MAX || matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) {
+        let is_hopeless = matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) || env.is_short();
+        if run.tries > TRIES_MAX || is_hopeless {
             return self.end(Some(PeersError::Store(fault)), env);
         }
         run.list = Some(env.list(Target::Fleet, Key::LEASES, run.last.clone()));
@@ -96,6 +99,14 @@ impl Fleet {
         self.go_on(env);
     }
 
+    /// Tells whether the listing awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, number: u64) -> bool {
+        let is_asked = |run: &Run| {
+            run.list.is_some_and(|id| id.get() == number) || run.reads.contains_key(&ReadId::new(number))
+        };
+        self.run.as_ref().is_some_and(is_asked)
+    }
+
     pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
         let callers = self.run.take().map(|run| run.callers).unwrap_or_default();
         for ticket in callers.into_iter().chain(core::mem::take(&mut self.next)) {
@@ -110,6 +121,7 @@ impl Fleet {
             tokens: BTreeSet::new(),
             last: None,
             tries: 0,
+            give_up: env.mono().after(env.config.patience),
             todo: Vec::new(),
             reads: BTreeMap::new(),
             peers: Vec::new(),
@@ -146,6 +158,9 @@ impl Fleet {
 
     fn go_on(&mut self, env: &mut Env) {
         let Some(run) = &mut self.run else { return };
+        if env.is_short() && env.mono() >= run.give_up {
+            run.peers.extend(run.todo.drain(..).map(|(node, listed)| unread(node, listed, env)));
+        }
         while run.reads.len() < READS_MAX
             && let Some((node, stamps)) = run.todo.pop()
         {
@@ -159,6 +174,10 @@ impl Fleet {
     fn end(&mut self, error: Option<PeersError>, env: &mut Env) {
         let Some(mut run) = self.run.take() else { return };
         run.peers.sort_by(|a, b| a.node.cmp(&b.node));
+        if error.is_some() && env.is_short() {
+            // Nor will a listing of their own be answered in time.
+            run.callers.append(&mut self.next);
+        }
         for ticket in run.callers {
             let result = error.clone().map_or_else(|| Ok(run.peers.clone()), Err);
             env.done(ticket, Outcome::Peers(result));
@@ -172,13 +191,17 @@ impl Fleet {
 /// Shows a node whose lease is listed but cannot be read at the moment: like one that does not say its ttl, it lives
 /// unless the listing's stamps say that it is too old for any.
 fn unread(node: NodeId, listed: Stamps, env: &Env) -> Peer {
-    let is_live = match (listed.modified, listed.date) {
+    Peer { node, is_live: lives_unread(listed, env), lease: None }
+}
+
+/// Tells whether a lease of unknown ttl lives, by the stamps of a listing; without any it counts as live.
+fn lives_unread(listed: Stamps, env: &Env) -> bool {
+    match (listed.modified, listed.date) {
         (Some(modified), Some(date)) => {
             date.since(modified) < TTL_MAX + env.config.clock.unit + env.config.clock.margin
         }
         (None, _) | (_, None) => true,
-    };
-    Peer { node, is_live, lease: None }
+    }
 }
 
 fn peer(

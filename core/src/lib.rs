@@ -150,6 +150,7 @@ extern crate std;
 
 mod admit;
 mod backoff;
+mod budget;
 mod cell;
 mod config;
 mod defects;

@@ -92,9 +92,6 @@ const REMEMBERED: usize = 4096;
 /// How often a lease is read in vain before the askers are told.
 const READS_MAX: u32 = 3;
 
-/// How long a throttled key rests, before jitter: a second at least.
-pub(crate) const THROTTLED: Duration = Duration::from_millis(1250);
-
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
 
@@ -209,6 +206,23 @@ impl Peers {
         self.active.get(node).is_some_and(|active| active.askers.contains(asker))
     }
 
+    /// Takes that the read in flight, if it is one, left only now: silence and the store's clock are measured from its
+    /// sending.
+    pub(crate) fn on_sent(&mut self, node: &NodeId, now: Instant) {
+        if let Some(Active { state: State::Reading { issued, .. }, .. }) = self.active.get_mut(node) {
+            *issued = now;
+        }
+    }
+
+    /// Tells whether a judgement awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, node: &NodeId, number: u64) -> bool {
+        self.active.get(node).is_some_and(|active| match &active.state {
+            State::Fencing(write) | State::Placing(write) => write.awaits(number),
+            State::Pausing(_) => false,
+            State::Reading { id, .. } | State::ReadingRetired(id) => id.get() == number,
+        })
+    }
+
     /// Checks the index against the judgements under way, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
         if self.active.is_empty() && self.deadlines.is_empty() {
@@ -294,9 +308,7 @@ impl Peers {
     ) -> Option<Step> {
         let (version, stamps) = match reply {
             ReadReply::Failed(fault) => return Some(retry(fault, active, env)),
-            ReadReply::Throttled { .. } => {
-                return Some(retry(Fault::new(FaultKind::Throttled, "nodes/"), active, env));
-            }
+            ReadReply::Throttled { after } => return Some(put_off(Key::lease(node), after, active, env)),
             ReadReply::Missing if env.has(Defect::MissingIsDead) => return Some(Step::Fenced),
             ReadReply::Missing => {
                 let id = env.read(Target::Peer(node.clone()), Key::retired(node), None);
@@ -413,7 +425,7 @@ impl Peers {
             (Fate::Pending, State::Fencing(write) | State::Placing(write))
                 if env.mono() >= active.give_up && !write.is_sent() =>
             {
-                Some(Step::Tell(Verdict::Failed(write.fault())))
+                Some(Step::Tell(Verdict::Failed(write.fault(env))))
             }
             // The lease seems corrupt by now: whatever becomes of the write, what is there is judged.
             (Fate::Pending, State::Fencing(write) | State::Placing(write)) if write.is_corrupt() => {
@@ -480,7 +492,7 @@ fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut En
             Step::Go(State::Placing(place(node, env)))
         }
         ReadReply::Found { .. } | ReadReply::Missing => Step::Tell(Verdict::Dead),
-        ReadReply::Throttled { .. } => retry(Fault::new(FaultKind::Throttled, "retired/"), active, env),
+        ReadReply::Throttled { after } => put_off(Key::retired(node), after, active, env),
     })
 }
 
@@ -490,14 +502,18 @@ fn unasked_304() -> Fault {
 
 fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
     active.failures += 1;
-    if active.failures >= READS_MAX {
+    if active.failures >= READS_MAX || env.is_short() {
         return Step::Tell(Verdict::Failed(fault));
     }
-    let mut at = env.backoff(active.failures);
-    if fault.kind == FaultKind::Throttled {
-        at = at.max(env.mono().after(env.rng.jitter(THROTTLED, 200)));
+    Step::Go(State::Pausing(env.backoff(active.failures)))
+}
+
+/// The store asked to slow down: the key rests.
+fn put_off(key: Key, after: Option<Duration>, active: &mut Active, env: &mut Env) -> Step {
+    match retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env) {
+        Step::Go(State::Pausing(at)) => Step::Go(State::Pausing(env.rest(after).max(at))),
+        step => step,
     }
-    Step::Go(State::Pausing(at))
 }
 
 fn due(state: &State) -> Option<Instant> {

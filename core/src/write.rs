@@ -24,6 +24,7 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::time::Duration;
 
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::BadRecord;
@@ -259,9 +260,18 @@ impl Write {
     }
 
     /// Tells whether giving up now leaves nothing behind: no attempt may still land.
-    pub(crate) fn is_harmless(&self) -> bool {
+    pub(crate) fn is_harmless(&self, env: &Env) -> bool {
         let is_open = self.is_unsettled || self.was_rejected || self.was_put_off;
-        !is_open && !matches!(self.phase, Phase::Sent(_))
+        !is_open && !matches!(self.phase, Phase::Sent(id) if !env.is_waiting(id))
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, number: u64) -> bool {
+        match self.phase {
+            Phase::Paused(..) => false,
+            Phase::Reading(id) => id.get() == number,
+            Phase::Sent(id) => id.get() == number,
+        }
     }
 
     /// Tells whether an attempt is on its way.
@@ -274,8 +284,8 @@ impl Write {
     }
 
     /// Returns what to tell a caller who waits no longer.
-    pub(crate) fn fault(&self) -> Fault {
-        self.last_fault.clone().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, self.key.as_str()))
+    pub(crate) fn fault(&self, env: &Env) -> Fault {
+        self.last_fault.clone().unwrap_or_else(|| env.trouble(&self.key))
     }
 
     /// Returns what is wrong with a store that rejects this write while its guard holds.
@@ -328,12 +338,14 @@ impl Write {
 
     fn send(&mut self, env: &mut Env) {
         self.sent = env.mono();
-        let id = env.write(self.target.clone(), self.key.clone(), self.guard.clone(), self.body.clone());
+        let (target, key) = (self.target.clone(), self.key.clone());
+        let id = env.write_in(Lane::Settle, target, key, self.guard.clone(), self.body.clone());
         self.phase = Phase::Sent(id);
     }
 
     fn read(&mut self, env: &mut Env) {
-        self.phase = Phase::Reading(env.read(self.target.clone(), self.key.clone(), None));
+        let (target, key) = (self.target.clone(), self.key.clone());
+        self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None));
     }
 
     fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {
@@ -345,9 +357,7 @@ impl Write {
     /// A throttled key rests for a second at least, unless the authority at stake cannot wait that long.
     fn throttled(&mut self, after: Option<Duration>, then: Then, env: &mut Env) {
         self.failures += 1;
-        let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
-        let wait = env.rng.jitter(wait.saturating_mul(5) / 4, 200);
-        let at = env.mono().after(wait);
+        let at = env.rest(after);
         // The last moment that leaves room for one more attempt; once it has passed, a throttled key rests
         // like any other, whatever becomes of the authority.
         let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));

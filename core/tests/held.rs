@@ -135,7 +135,7 @@ fn a_corrupt_record_ends_the_tenure() {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_asked_three_times() {
+fn bl_19_a_store_that_does_not_answer_is_asked_three_times() {
     check(
         Scenario::joined().held("a"),
         r#"

@@ -346,7 +346,7 @@ fn bl_04_a_refusal_does_not_settle_a_throttled_attempt() {
 }
 
 #[test]
-fn an_answer_of_garbage_settles_nothing() {
+fn bl_38_an_answer_of_garbage_settles_nothing() {
     check(
         Scenario::joined(),
         r#"

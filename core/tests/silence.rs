@@ -300,7 +300,7 @@ fn a_foreign_expiry_counts_even_when_only_the_date_is_stamped() {
 }
 
 #[test]
-fn a_foreign_expiry_years_ahead_is_not_remembered_for_years() {
+fn bl_51_a_foreign_expiry_years_ahead_is_not_remembered_for_years() {
     check(
         Scenario::joined().slow(),
         r#"

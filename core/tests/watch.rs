@@ -281,9 +281,9 @@ fn who_has_seen_nothing_yet_waits_out_trouble_with_patience_and_no_longer() {
                -> read r2 cells/a/own.json
         t=2001 r2 failed network
         t=3000 wake
+               -> done t1 error unavailable: the connection to the store failed
                -> read r3 cells/a/own.json
         t=3001 r3 failed timed-out
-               -> done t1 error unavailable: the store did not answer in time
         t=4000 wake
                -> read r4 cells/a/own.json
         t=4001 r4 missing

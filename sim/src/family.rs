@@ -16,6 +16,8 @@ pub enum Family {
     Edge,
     /// Writes land long after their senders gave up, minutes at times, and answers rarely arrive.
     Late,
+    /// The store is dark, fails or asks to slow down for longer than leases live, while many cells wait.
+    Dark,
     /// The store does not stamp its answers; death is judged by silence.
     Silent,
     /// Somebody removes leases or corrupts them behind the protocol's back. G4 may take as long as the largest ttl.
@@ -131,6 +133,7 @@ impl Family {
         Self::Common,
         Self::Edge,
         Self::Late,
+        Self::Dark,
         Self::Silent,
         Self::LeasesRemoved,
         Self::Operated,
@@ -149,6 +152,7 @@ impl Family {
         match self {
             Self::Cloned => "cloned",
             Self::Common => "common",
+            Self::Dark => "dark",
             Self::Drifting => "drifting",
             Self::Edge => "edge",
             Self::Forced => "forced",
@@ -168,6 +172,7 @@ impl Family {
     pub const fn waives(self) -> &'static [Promise] {
         match self {
             Self::Common
+            | Self::Dark
             | Self::Foreign
             | Self::Edge
             | Self::Late
@@ -192,7 +197,7 @@ impl Family {
 
     /// Draws a family in which every assumption holds.
     pub(crate) fn draw(choices: &mut impl Choices) -> Self {
-        match choices.number(20) {
+        match choices.number(21) {
             0..8 => Self::Common,
             8..12 => Self::Edge,
             12..14 => Self::Late,
@@ -200,6 +205,7 @@ impl Family {
             16 => Self::LeasesRemoved,
             17 => Self::Operated,
             18 => Self::Foreign,
+            20 => Self::Dark,
             _ => Self::Unfit,
         }
     }

@@ -177,6 +177,7 @@ pub mod picture;
 mod process;
 mod queue;
 mod rates;
+mod ration;
 mod report;
 mod room;
 mod run;

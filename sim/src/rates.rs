@@ -57,6 +57,13 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     match family {
         Family::Cloned => faults.clone = Rate::percent(choices.one_of(&[10, 25])),
         Family::Common | Family::Foreign | Family::Takers => {}
+        Family::Dark => {
+            if choices.number(2) == 0 {
+                faults = Faults::default();
+            }
+            faults.every = ttl / 2;
+            faults.outage = Rate::percent(choices.one_of(&[20, 40]));
+        }
         Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
             if choices.number(8) > 0 {
                 // Nothing else disturbs the aim.

@@ -106,6 +106,10 @@ witnesses! {
     Placeholder = "placeholder",
     /// A cell was released.
     Released = "released",
+    /// A store of no use had been asked as often as it may be ahead of an answer, and was asked on at the trickle.
+    Rationed = "rationed",
+    /// A store that had been asked at the trickle was of use again, and the session had outlived it.
+    RationEnded = "ration-ended",
     /// A write's guard failed because an earlier copy of the same write had won.
     RejectedOwn = "rejected-own",
     /// A write was rejected although its guard held.

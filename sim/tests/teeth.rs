@@ -8,8 +8,8 @@ use tenure_core::Defect;
 use tenure_sim::{Family, Found, Plan, Shrinker, Trace};
 
 /// Each defect, the family of worlds that aims at it (nothing: the usual mixture), and the number of worlds
-/// within which it must be caught: some four times the median of what eight ranges of seeds took, and 20 at least. Two take
-/// longer in the range that is run here (`RefusedSettles`, `WaitNoPoll`), and have what the longest of the eight took.
+/// within which it must be caught: some four times the median of what eight ranges of seeds took, and 20 at least. Three
+/// take longer in the range that is run here (`DeafToRetryAfter`, `RefusedSettles`, `WaitNoPoll`), and have what the longest of the eight took.
 const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::AcceptUnwritten, None, 20),
     (Defect::ActUntilReleaseConfirmed, None, 20),
@@ -17,15 +17,18 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::AdoptByName, None, 20),
     (Defect::AnyLease, Some(Family::Common), 700),
     (Defect::AnyMarker, Some(Family::LeasesRemoved), 2000),
+    (Defect::BudgetedLease, Some(Family::Dark), 40),
     (Defect::CancelStopsSettling, Some(Family::Edge), 450),
     (Defect::CancelledIsKept, Some(Family::Edge), 1400),
     (Defect::ClaimSameEpoch, None, 20),
     (Defect::CloneUnstirred, Some(Family::Cloned), 20),
     (Defect::ConflictIsLost, None, 20),
     (Defect::CorruptTaken, None, 60),
+    (Defect::DeafToRetryAfter, None, 60),
     (Defect::EpochSkips, None, 20),
     (Defect::FenceForgetsFields, None, 20),
     (Defect::ForeignByExpiry, Some(Family::Foreign), 20),
+    (Defect::ForgottenInLine, Some(Family::Dark), 60),
     (Defect::GarbageEndsTenure, None, 50),
     (Defect::GarbageSettles, None, 140),
     (Defect::GrantRegressed, Some(Family::RecordsRemoved), 20),
@@ -70,6 +73,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::TrustOldTag, None, 20),
     (Defect::TtlFromLastAttempt, Some(Family::Edge), 1800),
     (Defect::TtlFromReply, Some(Family::Edge), 60),
+    (Defect::Unbounded, Some(Family::Dark), 20),
     (Defect::UnknownIsApplied, None, 20),
     (Defect::UnknownIsLost, None, 20),
     (Defect::UnknownIsNotApplied, None, 250),
@@ -78,7 +82,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::VerifyFromMemory, Some(Family::RecordsRemoved), 20),
     (Defect::WaitNoPoll, Some(Family::Silent), 1000),
     (Defect::WatchOnce, None, 20),
-    (Defect::WatchRepeats, None, 90),
+    (Defect::WatchRepeats, None, 110),
     (Defect::WriteAfterFence, None, 20),
 ];
 

@@ -145,7 +145,7 @@ impl Giving {
         }
         if ctx.env.mono() >= self.give_up {
             let fault = match &self.step {
-                Step::Writing(write) => write.fault(),
+                Step::Writing(write) => write.fault(ctx.env),
                 Step::Pausing(_) => Fault::new(FaultKind::Unavailable, Key::owner(ctx.id).as_str()),
             };
             self.tell(&fault, ctx);
@@ -174,6 +174,11 @@ impl Giving {
             Step::Pausing(_) => None,
             Step::Writing(write) => write.corrupt(),
         }
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        matches!(&self.step, Step::Writing(write) if write.awaits(number))
     }
 
     pub(super) fn is_release(&self) -> bool {
@@ -258,7 +263,7 @@ impl Giving {
                 if let Step::Writing(write) = &self.step
                     && write.is_corrupt()
                 {
-                    let fault = write.fault();
+                    let fault = write.fault(ctx.env);
                     self.tell(&fault, ctx);
                 }
                 false

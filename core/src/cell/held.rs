@@ -36,6 +36,11 @@ impl Verify {
         matches!(env.reads_for(self.read), Some(Target::Cell(awaited)) if awaited == cell)
     }
 
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        self.read.get() == number
+    }
+
     pub(super) fn fence(self, cause: FenceCause, env: &mut Env) {
         for ticket in self.served.into_iter().chain(self.next) {
             env.done(ticket, Outcome::Verified(Err(VerifyError::Fenced(cause))));
@@ -108,13 +113,19 @@ impl Cell {
             ReadReply::Failed(fault) => fault,
             ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(ctx.id).as_str()),
         };
-        if round.tries < TRIES_MAX && fault.kind != FaultKind::Throttled && fault.kind != FaultKind::Denied {
+        let is_hopeless =
+            matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) || ctx.env.is_short();
+        if round.tries < TRIES_MAX && !is_hopeless {
             round.tries += 1;
             // A fresh read serves those who came in the meantime, too.
             round.served.append(&mut round.next);
             round.read = ctx.env.read(ctx.target(), Key::owner(ctx.id), Some(etag.clone()));
             *verify = Some(round);
             return;
+        }
+        if ctx.env.is_short() {
+            // Nor will a read of their own be answered in time.
+            round.served.append(&mut round.next);
         }
         for ticket in round.served {
             ctx.verified(ticket, Err(VerifyError::Store(fault.clone())));

@@ -11,6 +11,7 @@ use tenure_core::{
 };
 
 use crate::node::Session;
+use crate::ration::{AHEAD, Ration};
 use crate::store::Version;
 use crate::view::{Deed, Step, View};
 use crate::witness::{Seen, Witness};
@@ -25,6 +26,8 @@ pub(crate) struct Spotter {
     unknown: Vec<Attempt>,
     /// For each session, the latest request that the store's answer to has reached it.
     latest: Vec<u64>,
+    /// What each session has asked of a store that is of no use.
+    rations: Vec<Ration>,
 }
 
 #[derive(Debug)]
@@ -54,11 +57,12 @@ impl Spotter {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        let Self { seen, sent, unknown, latest } = self;
+        let Self { seen, sent, unknown, latest, rations } = self;
         *seen = Seen::default();
         sent.clear();
         unknown.clear();
         latest.clear();
+        rations.clear();
     }
 
     /// Looks at a step. Where a step is made the compiler knows which it is, and what of this is left to do.
@@ -81,13 +85,31 @@ impl Spotter {
             Step::Done { call, asked, outcome, .. } => self.done(view, call, *asked, outcome),
             Step::Noticed(notice) => self.noticed(view, notice),
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
-            Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
+            Step::Sent(op) => {
+                if let Some(session) = view.session()
+                    && self.ration(actor).sent(session, op) == AHEAD + 1
+                {
+                    self.note(Witness::Rationed);
+                }
+                if let Op::Write(op) = op {
+                    self.sent.push(Attempt::new(actor, op));
+                }
+            }
             Step::Served { op, reply, is_late, is_again, age } => {
                 let late = Late { is_late: *is_late, is_again: *is_again, age: *age };
                 self.served(view, actor, (op, reply), late);
             }
             Step::Suspended(_) => self.note(Witness::Suspended),
-            Step::Told(event) => self.told(view, actor, event),
+            Step::Told(event) => {
+                let now = view.session().map_or_else(Default::default, |session| view.now(session).mono);
+                let ration = self.ration(actor);
+                let was_short = ration.is_used_up();
+                ration.told(event, now);
+                if was_short && !ration.is_used_up() {
+                    self.note(Witness::RationEnded);
+                }
+                self.told(view, actor, event);
+            }
             _ => {}
         }
     }
@@ -112,6 +134,13 @@ impl Spotter {
             Step::Outage(span) if *span > view.scenario.config.ttl => self.note(Witness::LongOutage),
             _ => {}
         }
+    }
+
+    fn ration(&mut self, actor: usize) -> &mut Ration {
+        if self.rations.len() <= actor {
+            self.rations.resize(actor + 1, Ration::default());
+        }
+        &mut self.rations[actor]
     }
 
     pub(crate) fn note(&mut self, witness: Witness) {
