@@ -3,11 +3,14 @@
 //! Parsing decides nothing but form; a value that depends on the store or on another value is checked by
 //! the command that uses it.
 
+use core::fmt;
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_core::CellId;
+use tenure_sim::server::{Fault, Rule};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -95,6 +98,9 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Be an S3 endpoint in memory, to develop against; with faults, to test against
+    #[command(after_help = dev_store_help())]
+    DevStore(DevStoreArgs),
     /// Run simulated fleets on the very engine that this command runs on: tenure sim --help
     #[command(disable_help_flag = true)]
     Sim(SimArgs),
@@ -209,6 +215,67 @@ States:
 
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
+
+/// `tenure dev-store`.
+#[derive(Args, Debug)]
+pub(crate) struct DevStoreArgs {
+    /// Where to listen; port 0 takes a free one. Anything but a loopback address is open to whoever reaches it
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9357")]
+    pub(crate) listen: SocketAddr,
+    /// The one bucket there is
+    #[arg(long, value_name = "NAME", default_value = "tenure")]
+    pub(crate) bucket: String,
+    /// What goes wrong, and with which part of the requests, as in late:0.01; with each of them if no rate is given
+    #[arg(long, value_name = "KIND[:RATE]", value_parser = trouble)]
+    pub(crate) fault: Vec<Trouble>,
+    /// Decides which requests a rate takes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// A rule for the server, and how it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble(pub(crate) Rule, String);
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+fn trouble(text: &str) -> Result<Trouble, String> {
+    let (name, rate) = text.split_once(':').unwrap_or((text, "1"));
+    let fault =
+        Fault::named(name).ok_or_else(|| format!("there is no fault {name}; see tenure dev-store --help"))?;
+    match rate.parse() {
+        Ok(rate) if (0.0..=1.0).contains(&rate) => {
+            Ok(Trouble(Rule::new(fault).at_rate(rate), text.to_owned()))
+        }
+        Ok(_) | Err(_) => Err(format!("the rate {rate} is no number from 0 to 1")),
+    }
+}
+
+fn dev_store_help() -> String {
+    let names = |is_unfit: bool| {
+        let faults = Fault::all().filter(|(_, fault)| fault.is_unfit() == is_unfit);
+        let mut lines = vec![String::new()];
+        for (name, _) in faults {
+            let line = lines.last_mut().expect("there is a first line");
+            if line.len() + name.len() > 95 {
+                lines.push(format!("  {name}"));
+            } else {
+                *line += &format!("  {name}");
+            }
+        }
+        lines.join("\n")
+    };
+    format!(
+        "It prints what another shell must be told. What it stores is in memory, and gone when it ends: with Ctrl-C, and \
+         then it exits 0.\n\nFaults that tenure must live with:\n{}\n\nFaults that make a store unfit:\n{}",
+        names(false),
+        names(true)
+    )
+}
 
 /// `tenure sim`, which reads its own words.
 #[derive(Args, Debug)]
