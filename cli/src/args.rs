@@ -3,14 +3,14 @@
 //! Parsing decides nothing but form; a value that depends on the store or on another value is checked by
 //! the command that uses it.
 
-use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_core::CellId;
-use tenure_sim::server::{Fault, Rule};
+
+use crate::dev_store::{self, Trouble, trouble};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -32,7 +32,8 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Stores:
   s3://bucket/prefix   any S3-compatible server with conditional writes; credentials, region and endpoint
-                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...)
+                       by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...);
+                       ?if-match=bare, ?style=virtual or ?checksum=md5 for a store that needs it
   file:///dir          a directory of this host, for development, tests and cron
 
 Exit codes:
@@ -99,8 +100,11 @@ pub(crate) enum Command {
     #[command(after_help = NODE_STATES)]
     Nodes,
     /// Be an S3 endpoint in memory, to develop against; with faults, to test against
-    #[command(after_help = dev_store_help())]
+    #[command(after_help = dev_store::help())]
     DevStore(DevStoreArgs),
+    /// Find out whether a store may be trusted with cells, and what to do if not
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArgs),
     /// Run simulated fleets on the very engine that this command runs on: tenure sim --help
     #[command(disable_help_flag = true)]
     Sim(SimArgs),
@@ -233,49 +237,28 @@ pub(crate) struct DevStoreArgs {
     pub(crate) seed: u64,
 }
 
-/// A rule for the server, and how it was written.
-#[derive(Clone, Debug)]
-pub(crate) struct Trouble(pub(crate) Rule, String);
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.1)
-    }
+/// `tenure doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Write nothing; shows rights and clocks, but not whether the store is fit
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// How many rounds of each kind of race to run; 0 runs none, and then the worst stores are not found
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(..=4000))]
+    pub(crate) rounds: u16,
 }
 
-fn trouble(text: &str) -> Result<Trouble, String> {
-    let (name, rate) = text.split_once(':').unwrap_or((text, "1"));
-    let fault =
-        Fault::named(name).ok_or_else(|| format!("there is no fault {name}; see tenure dev-store --help"))?;
-    match rate.parse() {
-        Ok(rate) if (0.0..=1.0).contains(&rate) => {
-            Ok(Trouble(Rule::new(fault).at_rate(rate), text.to_owned()))
-        }
-        Ok(_) | Err(_) => Err(format!("the rate {rate} is no number from 0 to 1")),
-    }
-}
+const DOCTOR_HELP: &str = "\
+It writes below probe/ only, some thousand small objects, and removes them, also when it is interrupted. Each check
+holds, fails, is allowed to differ (noted), or is unclear: throttling, conflicts and errors of the store are retried
+within a budget first.
 
-fn dev_store_help() -> String {
-    let names = |is_unfit: bool| {
-        let faults = Fault::all().filter(|(_, fault)| fault.is_unfit() == is_unfit);
-        let mut lines = vec![String::new()];
-        for (name, _) in faults {
-            let line = lines.last_mut().expect("there is a first line");
-            if line.len() + name.len() > 95 {
-                lines.push(format!("  {name}"));
-            } else {
-                *line += &format!("  {name}");
-            }
-        }
-        lines.join("\n")
-    };
-    format!(
-        "It prints what another shell must be told. What it stores is in memory, and gone when it ends: with Ctrl-C, and \
-         then it exits 0.\n\nFaults that tenure must live with:\n{}\n\nFaults that make a store unfit:\n{}",
-        names(false),
-        names(true)
-    )
-}
+Exit codes:
+  0   fit (with --read-only: nothing wrong was seen)
+  69  unreachable, or a check stayed unclear
+  76  unfit: a check failed, whatever else was denied or unclear
+  77  a right is missing
+  78  address, bucket, region or a setting is wrong";
 
 /// `tenure sim`, which reads its own words.
 #[derive(Args, Debug)]

@@ -92,6 +92,11 @@ impl<S: Timed> Logged<S> {
         Self { store, log, has_warned: AtomicBool::new(false) }
     }
 
+    /// Returns the store itself, for what is not logged.
+    pub(crate) fn inner(&self) -> &S {
+        &self.store
+    }
+
     fn asked(&self, op: &Op) -> Option<(String, Instant)> {
         (self.log.level >= Level::Debug).then(|| (describe(op), clock::mono()))
     }

@@ -5,6 +5,7 @@ mod args;
 mod cells;
 mod demo;
 mod dev_store;
+mod doctor;
 mod exit;
 mod inspect;
 mod log;
@@ -48,6 +49,7 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Cells(args) => cells::main(global, args, output),
         Command::Demo => demo::main(global, output),
         Command::DevStore(args) => dev_store::main(global, args, output),
+        Command::Doctor(args) => doctor::main(global, args, output),
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),
         Command::Run(args) => run::main(global, args),

@@ -20,13 +20,14 @@ pub(crate) fn asynchronous(global: &Global) -> Result<Logged<tenure_tokio::AnySt
     Ok(Logged::new(store, Log::new(global)))
 }
 
-fn options(global: &Global) -> OpenOptions {
+/// Returns what the command line says beside the URL.
+pub(crate) fn options(global: &Global) -> OpenOptions {
     let (endpoint, region) = (global.endpoint.clone(), global.region.clone());
     OpenOptions { endpoint, region, ..OpenOptions::default() }
 }
 
 /// Two hosts with two default stores would be two owners, so there is no default.
-fn url(global: &Global) -> Result<&str, Failure> {
+pub(crate) fn url(global: &Global) -> Result<&str, Failure> {
     global.store.as_deref().filter(|url| !url.is_empty()).ok_or_else(|| {
         Failure::usage(
             "no store is named; add --store s3://bucket/prefix or --store file:///dir, or set TENURE_STORE",

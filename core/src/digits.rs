@@ -3,20 +3,29 @@
 /// Room for the longest number.
 pub(crate) type Room = [u8; 20];
 
+/// The numbers below 100, in two digits each.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
 /// Writes a number in decimal into `room` and returns its digits: two at a time, for a division is slow.
 pub(crate) fn decimal(mut number: u64, room: &mut Room) -> &[u8] {
-    let digit = |number: u64| b'0' + (number % 10) as u8;
     let mut start = room.len();
     while number >= 10 {
-        let pair = number % 100;
-        number /= 100;
         start -= 2;
-        (room[start], room[start + 1]) = (digit(pair / 10), digit(pair));
+        [room[start], room[start + 1]] = PAIRS[(number % 100) as usize];
+        number /= 100;
     }
     // Of an odd number of digits the first is left; of an even number there is none, but of zero.
     if number > 0 || start == room.len() {
         start -= 1;
-        room[start] = digit(number);
+        room[start] = b'0' + number as u8;
     }
     &room[start..]
 }

@@ -15,7 +15,7 @@ use crate::id::{CellId, NodeId, SessionId};
 use crate::lease::Lease;
 use crate::locate::Locates;
 use crate::peer::{Asker, Peers, Told};
-use crate::time::{Deadline, Instant, Now, Timer};
+use crate::time::{Deadline, Instant, Now, Timer, sooner};
 use crate::watch::Watches;
 
 /// One node's session: every decision it makes.
@@ -297,8 +297,10 @@ impl Engine {
         self.lease.on_wake(&mut self.env);
         while self.peers.wake(&mut self.env) {}
         while self.watches.wake(&mut self.env) {}
-        let standing = self.standing();
-        while self.cells.wake((&mut self.env, &mut self.peers, standing)) {}
+        if self.cells.is_due(self.env.mono()) {
+            let standing = self.standing();
+            while self.cells.wake((&mut self.env, &mut self.peers, standing)) {}
+        }
     }
 
     fn leave(&mut self, ticket: Ticket) {
@@ -329,11 +331,11 @@ impl Engine {
 
     /// Gives cells back, a bounded number at once; when all are settled, or time is up, ends the lease.
     fn go_on_leaving(&mut self) {
-        let standing = self.standing();
-        let Some(leaving) = &mut self.leaving else { return };
-        if standing.authority.is_none() {
+        if self.leaving.is_none() {
             return;
         }
+        let standing = self.standing();
+        let Some(leaving) = self.leaving.as_mut().filter(|_| standing.authority.is_some()) else { return };
         while self.cells.giving() < GIVING_MAX
             && let Some(cell) = leaving.queue.pop_front()
         {
@@ -378,16 +380,11 @@ impl Engine {
     }
 
     fn deadline(&self) -> Option<Deadline> {
-        let leaving = self.leaving.as_ref().filter(|_| self.authority().is_some());
-        let leaving =
-            leaving.and_then(|leaving| leaving.give_up).map(|at| Deadline { at, timer: Timer::Poll });
-        let machines = [
-            self.lease.deadline(&self.env),
-            self.peers.deadline(),
-            self.cells.deadline(),
-            self.watches.deadline(),
-            leaving,
-        ];
-        machines.into_iter().flatten().min()
+        let give_up = self.leaving.as_ref().and_then(|leaving| leaving.give_up);
+        let give_up = give_up.filter(|_| self.authority().is_some());
+        let leaving = give_up.map(|at| Deadline { at, timer: Timer::Poll });
+        let lease = sooner(self.lease.deadline(&self.env), leaving);
+        let others = sooner(self.peers.deadline(), self.watches.deadline());
+        sooner(lease, sooner(self.cells.deadline(), others))
     }
 }

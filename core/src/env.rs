@@ -144,14 +144,14 @@ impl Env {
         self.writes.take(id.get())
     }
 
-    /// Tells whether an answer to this read will be brought to this machine.
-    pub(crate) fn awaits_read(&self, id: ReadId, target: &Target) -> bool {
-        self.reads.get(id.get()) == Some(target)
+    /// Returns the machine to which an answer to this read will be brought.
+    pub(crate) fn reads_for(&self, id: ReadId) -> Option<&Target> {
+        self.reads.get(id.get())
     }
 
-    /// Tells whether an answer to this attempt will be brought to this machine.
-    pub(crate) fn awaits_write(&self, id: AttemptId, target: &Target) -> bool {
-        self.writes.get(id.get()) == Some(target)
+    /// Returns the machine to which an answer to this attempt will be brought.
+    pub(crate) fn writes_for(&self, id: AttemptId) -> Option<&Target> {
+        self.writes.get(id.get())
     }
 
     /// Tells whether a reply to this attempt is about a cell.

@@ -81,8 +81,9 @@ impl Fleet {
         let Some((node, listed)) = run.reads.remove(&id) else { return };
         match reply {
             ReadReply::Found { etag, body, stamps } => {
-                let version = Version::new(etag, body, stamps, env.mono());
-                run.peers.push(peer(&node, &version, stamps.date, env));
+                let lease = LeaseRecord::parse_of(&node, &body).ok();
+                let version = Version::of(lease.as_ref(), etag, body, (stamps, env.mono()));
+                run.peers.push(peer(&node, (&version, lease), stamps.date, env));
                 if version.is_readable {
                     self.known.insert(node, version);
                 }
@@ -127,7 +128,8 @@ impl Fleet {
                 Some(version) => {
                     let mut version = version.clone();
                     version.shown_again(stamps);
-                    run.peers.push(peer(&node, &version, page.date, env));
+                    let lease = LeaseRecord::parse_of(&node, &version.body).ok();
+                    run.peers.push(peer(&node, (&version, lease), page.date, env));
                 }
                 None => run.todo.push((node, stamps)),
             }
@@ -180,9 +182,14 @@ fn lives_unread(listed: Stamps, env: &Env) -> bool {
     }
 }
 
-fn peer(node: &NodeId, version: &Version, date: Option<StoreTime>, env: &Env) -> Peer {
+fn peer(
+    node: &NodeId,
+    (version, lease): (&Version, Option<LeaseRecord>),
+    date: Option<StoreTime>,
+    env: &Env,
+) -> Peer {
     // Without a stamp to judge by, a lease that was just read counts as live.
     let remaining = version.remaining(date, env.mono(), env.now, &env.config);
     let is_live = !version.is_tombstone && !remaining.is_zero();
-    Peer { node: node.clone(), is_live, lease: LeaseRecord::parse(&version.body).ok() }
+    Peer { node: node.clone(), is_live, lease }
 }

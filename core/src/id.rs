@@ -211,16 +211,22 @@ impl WriteId {
 
     /// Parses the text form; the node is likely to be this one, whose name is then not stored again.
     pub(crate) fn parse_beside(text: &str, likely: Option<&NodeId>) -> Option<Self> {
-        let (node, seq) = text.rsplit_once('#')?;
+        let beside = likely.and_then(|likely| {
+            let seq = text.strip_prefix(likely.as_str())?.strip_prefix('#')?;
+            Some((likely.clone(), seq))
+        });
+        let (node, seq) = match beside {
+            Some(likely) => likely,
+            None => {
+                let (node, seq) = text.rsplit_once('#')?;
+                (NodeId::parse(node).ok()?, seq)
+            }
+        };
         // A sign or a leading zero would give one id two spellings.
         if seq.starts_with('+') || (seq.len() > 1 && seq.starts_with('0')) {
             return None;
         }
         let seq = seq.parse().ok()?;
-        let node = match likely.filter(|likely| likely.as_str() == node) {
-            Some(likely) => likely.clone(),
-            None => NodeId::parse(node).ok()?,
-        };
         Some(Self { node, seq })
     }
 }

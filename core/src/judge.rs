@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use crate::config::{Config, TTL_MAX};
 use crate::defects::{self, Defect};
-use crate::id::ETag;
+use crate::id::{ETag, NodeId};
 use crate::record::LeaseRecord;
 use crate::store::Stamps;
 use crate::time::{Instant, Now, StoreTime};
@@ -37,9 +37,21 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(crate) fn new(etag: ETag, body: Box<[u8]>, stamps: Stamps, shown: Instant) -> Self {
-        let record = LeaseRecord::parse(&body).ok();
-        let (ttl, foreign_expires_ms) = terms(record.as_ref());
+    /// Takes a version of the lease of `node` from an answer that arrived at `shown`.
+    pub(crate) fn new(node: &NodeId, etag: ETag, body: Box<[u8]>, seen: (Stamps, Instant)) -> Self {
+        let record = LeaseRecord::parse_of(node, &body).ok();
+        Self::of(record.as_ref(), etag, body, seen)
+    }
+
+    /// Does the same when the bytes have been parsed.
+    pub(crate) fn of(
+        record: Option<&LeaseRecord>,
+        etag: ETag,
+        body: Box<[u8]>,
+        (stamps, shown): (Stamps, Instant),
+    ) -> Self {
+        let (ttl, foreign_expires_ms) = terms(record);
+        let addr = record.and_then(|record| record.addr.as_ref());
         Self {
             etag,
             body,
@@ -47,9 +59,9 @@ impl Version {
             first_shown: shown,
             is_readable: record.is_some(),
             shown: 1,
-            is_tombstone: record.as_ref().is_some_and(LeaseRecord::is_tombstone),
+            is_tombstone: record.is_some_and(LeaseRecord::is_tombstone),
             // celld writes `-` for no address, and so do we.
-            addr: record.and_then(|record| record.addr).filter(|addr| addr != "-" && !addr.is_empty()),
+            addr: addr.filter(|addr| *addr != "-" && !addr.is_empty()).cloned(),
             ttl,
             foreign_expires_ms,
         }
@@ -197,7 +209,7 @@ impl StoreClockWatch {
 mod tests {
     use super::{StoreClockWatch, Version};
     use crate::config::Config;
-    use crate::id::ETag;
+    use crate::id::{ETag, NodeId};
     use crate::store::Stamps;
     use crate::time::{Instant, Now, StoreTime};
     use core::time::Duration;
@@ -208,7 +220,8 @@ mod tests {
 
     fn version(body: &str, stamps: Stamps) -> Version {
         let etag = ETag::new(b"e").expect("not empty");
-        Version::new(etag, body.as_bytes().into(), stamps, Instant::from_millis(500))
+        let node = NodeId::parse("x").expect("legal");
+        Version::new(&node, etag, body.as_bytes().into(), (stamps, Instant::from_millis(500)))
     }
 
     fn left(version: &Version, date: Option<u64>, issued: u64) -> Duration {

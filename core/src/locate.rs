@@ -160,7 +160,7 @@ impl Locates {
     pub(crate) fn check(&self, env: &Env, peers: &Peers) -> Result<(), &'static str> {
         let is_awake = |(ticket, open): (&Ticket, &Locate)| match &open.step {
             Step::Judging { node, .. } => peers.is_asked(node, &Asker::Locate(*ticket)),
-            Step::Reading(id) => env.awaits_read(*id, &Target::Locate(*ticket)),
+            Step::Reading(id) => env.reads_for(*id) == Some(&Target::Locate(*ticket)),
         };
         if self.open.iter().all(is_awake) { Ok(()) } else { Err("a look-up waits for nothing") }
     }

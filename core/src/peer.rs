@@ -115,15 +115,19 @@ impl Peers {
         }
     }
 
-    /// Returns the verdict on `node` if it is known; otherwise the asker is told by `on_*` later.
-    pub(crate) fn ask(&mut self, node: &NodeId, asker: Asker, env: &mut Env) -> Option<Verdict> {
+    /// Returns the verdict on `node` if it is known.
+    pub(crate) fn verdict(&self, node: &NodeId, env: &Env) -> Option<Verdict> {
         if env.has(Defect::StealLive) || self.dead.get(node).is_some() {
             return Some(Verdict::Dead);
         }
-        if let Some(known) = self.known.get(node)
-            && env.mono() < known.live_until
-        {
-            return Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until });
+        let known = self.known.get(node).filter(|known| env.mono() < known.live_until)?;
+        Some(Verdict::Live { addr: known.version.addr.clone(), until: known.live_until })
+    }
+
+    /// Returns the verdict on `node` if it is known; otherwise the asker is told by `on_*` later.
+    pub(crate) fn ask(&mut self, node: &NodeId, asker: Asker, env: &mut Env) -> Option<Verdict> {
+        if let Some(verdict) = self.verdict(node, env) {
+            return Some(verdict);
         }
         match self.active.get_mut(node) {
             Some(active) if is_taking(&active.state) && matches!(asker, Asker::Locate(_)) => {
@@ -204,28 +208,34 @@ impl Peers {
 
     /// Checks the index against the judgements under way, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
-        let mut deadlines = 0;
+        if self.active.is_empty() && self.deadlines.is_empty() {
+            return Ok(());
+        }
+        let mut waiting = 0;
         for (node, active) in &self.active {
-            let target = Target::Peer(node.clone());
             let is_awake = match &active.state {
                 State::Fencing(write) | State::Placing(write) => write.is_awake(env),
                 State::Pausing(_) => true,
-                State::Reading { id, .. } | State::ReadingRetired(id) => env.awaits_read(*id, &target),
+                State::Reading { id, .. } | State::ReadingRetired(id) => {
+                    matches!(env.reads_for(*id), Some(Target::Peer(awaited)) if awaited == node)
+                }
             };
             if !is_awake {
                 return Err("a judgement waits for nothing");
             }
-            if let Some(at) = due(&active.state) {
-                deadlines += 1;
-                if !self.deadlines.contains(&(at, node.clone())) {
-                    return Err("a judgement waits for a time at which it is not woken");
-                }
-            }
+            waiting += usize::from(due(&active.state).is_some());
         }
-        if deadlines == self.deadlines.len() {
+        // As many entries as judgements that wait, and every entry that of one: so each has its own.
+        let waits = |(at, node): &(Instant, NodeId)| {
+            self.active.get(node).is_some_and(|active| due(&active.state) == Some(*at))
+        };
+        if !self.deadlines.iter().all(waits) {
+            return Err("a judgement is woken at a time for which it does not wait");
+        }
+        if waiting == self.deadlines.len() {
             Ok(())
         } else {
-            Err("a judgement is woken at a time for which it does not wait")
+            Err("a judgement waits for a time at which it is not woken")
         }
     }
 
@@ -300,7 +310,7 @@ impl Peers {
                         (known.version, stamps)
                     }
                     earlier => {
-                        let mut version = Version::new(etag, body, stamps, shown);
+                        let mut version = Version::new(node, etag, body, (stamps, shown));
                         if env.has(Defect::MixStamps)
                             && let Some(earlier) = &earlier
                         {

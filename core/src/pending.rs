@@ -53,6 +53,10 @@ impl<T> Pending<T> {
     }
 
     fn place(&self, number: u64) -> Option<usize> {
+        // Most often it is the one that has waited longest.
+        if self.entries.front().is_some_and(|first| first.0 == number) {
+            return Some(0);
+        }
         self.entries.binary_search_by_key(&number, |entry| entry.0).ok()
     }
 }

@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::digits;
@@ -18,7 +19,7 @@ use crate::time::StoreTime;
 const KEY_MAX: usize = 288;
 
 /// The key of an object, relative to the prefix that the store was opened with.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Ord, PartialOrd)]
 pub struct Key(Arc<str>);
 
 impl Key {
@@ -76,6 +77,19 @@ impl Key {
     /// Returns the node whose lease has this key, if one has.
     pub fn node(text: &str) -> Option<NodeId> {
         NodeId::parse(text.strip_prefix(Self::LEASES)?.strip_suffix(".json")?).ok()
+    }
+}
+
+/// By text. Most keys that are equal are copies of one, and need not be read.
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other) || self.0 == other.0
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

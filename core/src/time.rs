@@ -106,6 +106,14 @@ pub enum Timer {
     Retry,
 }
 
+/// Returns the deadline that comes first, if there is any.
+pub(crate) fn sooner(one: Option<Deadline>, other: Option<Deadline>) -> Option<Deadline> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 fn saturating_nanos(by: Duration) -> u64 {
     u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -132,22 +132,32 @@ impl Watches {
 
     /// Checks the index against the watches, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
-        let mut deadlines = 0;
+        if self.map.is_empty() && self.deadlines.is_empty() {
+            return Ok(());
+        }
+        let mut resting = 0;
         for (cell, watch) in &self.map {
             match watch.step {
-                Step::Reading(id) if env.awaits_read(id, &Target::Watch(cell.clone())) => {}
+                Step::Reading(id) if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
+                    {}
                 Step::Reading(_) => return Err("a watch waits for nothing"),
-                Step::Resting(at) if self.deadlines.contains(&(at, cell.clone())) => deadlines += 1,
-                Step::Resting(_) => return Err("a watch waits for a time at which it is not woken"),
+                Step::Resting(_) => resting += 1,
             }
             if watch.watchers == 0 && watch.callers.is_empty() {
                 return Err("a cell is watched for nobody");
             }
         }
-        if deadlines == self.deadlines.len() {
+        // As many entries as watches that rest, and every entry that of one: so each has its own.
+        let rests = |(at, cell): &(Instant, CellId)| {
+            self.map.get(cell).is_some_and(|watch| matches!(watch.step, Step::Resting(until) if until == *at))
+        };
+        if !self.deadlines.iter().all(rests) {
+            return Err("a watch is woken at a time for which it does not wait");
+        }
+        if resting == self.deadlines.len() {
             Ok(())
         } else {
-            Err("a watch is woken at a time for which it does not wait")
+            Err("a watch waits for a time at which it is not woken")
         }
     }
 

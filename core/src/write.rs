@@ -236,8 +236,8 @@ impl Write {
     pub(crate) fn is_awake(&self, env: &Env) -> bool {
         match self.phase {
             Phase::Paused(..) => true,
-            Phase::Reading(id) => env.awaits_read(id, &self.target),
-            Phase::Sent(id) => env.awaits_write(id, &self.target),
+            Phase::Reading(id) => env.reads_for(id) == Some(&self.target),
+            Phase::Sent(id) => env.writes_for(id) == Some(&self.target),
         }
     }
 

@@ -38,12 +38,15 @@ pub mod ownership;
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]
+pub mod http;
+#[doc(hidden)]
 pub mod open;
 #[doc(hidden)]
 pub mod session;
 
 pub use cell::Cell;
 pub use file::{Change, Durability, FileStore, Journal, JournalEntry, JournalError};
+pub use http::Transport;
 pub use node::Node;
 pub use open::{AnyStore, OpenError, OpenOptions, open};
 pub use s3::S3Store;
@@ -56,5 +59,7 @@ pub use tenure_core::{
     RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
     WatchError, WriteOp, WriteReply,
 };
-pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
+pub use tenure_s3::{
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Setting, Settings, Style,
+};
 pub use watch::Watch;

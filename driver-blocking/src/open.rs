@@ -4,11 +4,13 @@ use core::fmt;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::env;
+use std::path::PathBuf;
 
 use tenure_core::{Fault, Op, Reply, StoreClock};
-use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Settings, Style};
+use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Dialect, Settings};
 
 use crate::file::FileStore;
+use crate::http::Transport;
 use crate::s3::S3Store;
 use crate::store::Store;
 
@@ -21,8 +23,10 @@ pub struct OpenOptions {
     pub endpoint: Option<String>,
     /// The region that requests are signed for; else `AWS_REGION` or `AWS_DEFAULT_REGION`.
     pub region: Option<String>,
-    /// How the bucket appears in requests; a good default follows from endpoint and name.
-    pub style: Option<Style>,
+    /// What the store takes otherwise than most. What its URL says (`s3://bucket?if-match=bare`) goes first.
+    pub dialect: Dialect,
+    /// A file of PEM certificates that are trusted instead of the system's; else `AWS_CA_BUNDLE` or `SSL_CERT_FILE`.
+    pub ca_file: Option<PathBuf>,
     /// What requests are signed with; else `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`.
     pub credentials: Option<Credentials>,
 }
@@ -45,8 +49,9 @@ pub enum AnyStore {
 pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(store),
-        Place::S3(bucket, credentials) => {
-            AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
+        Place::S3(remote) => {
+            let Remote { bucket, credentials, transport } = *remote;
+            AnyStore::S3(S3Store::with(bucket, credentials, &transport).map_err(OpenError::Store)?)
         }
     })
 }
@@ -85,8 +90,20 @@ impl Store for AnyStore {
 pub enum Place {
     /// A directory, opened.
     File(FileStore),
-    /// A bucket, and what its requests are signed with.
-    S3(Bucket, Credentials),
+    /// A bucket.
+    S3(Box<Remote>),
+}
+
+/// A bucket and what goes with it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Remote {
+    /// Its address.
+    pub bucket: Bucket,
+    /// What its requests are signed with.
+    pub credentials: Credentials,
+    /// How it is reached.
+    pub transport: Transport,
 }
 
 /// Finds out what a URL names, with `lookup` as the environment.
@@ -107,14 +124,20 @@ pub fn resolve(
             let settings = Settings {
                 endpoint: options.endpoint.clone().or(settings.endpoint),
                 region: options.region.clone().or(settings.region),
-                style: options.style.or(settings.style),
+                dialect: options.dialect.or(settings.dialect),
             };
             let bucket = Bucket::parse(url, &settings).map_err(OpenError::Bucket)?;
             let credentials = match &options.credentials {
                 Some(credentials) => credentials.clone(),
-                None => Credentials::from_env(lookup).map_err(OpenError::Credentials)?,
+                None => Credentials::from_env(&lookup).map_err(OpenError::Credentials)?,
             };
-            Ok(Place::S3(bucket, credentials))
+            let transport = Transport::from_env(lookup);
+            let transport = match &options.ca_file {
+                Some(path) => transport.and_then(|transport| transport.with_ca_file(path)),
+                None => transport,
+            };
+            let transport = transport.map_err(OpenError::Store)?;
+            Ok(Place::S3(Box::new(Remote { bucket, credentials, transport })))
         }
         Some(_) | None => Err(OpenError::Scheme(url.chars().take(80).collect())),
     }
@@ -180,9 +203,12 @@ impl core::error::Error for OpenError {}
 #[cfg(test)]
 mod tests {
     use super::{OpenError, OpenOptions, Place, presentable, resolve};
-    use tenure_s3::Credentials;
+    use tenure_s3::{Credentials, Dialect, IfMatch};
 
     const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAKEY"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+    const BAD_CA: [(&str, &str); 4] =
+        [KEYS[0], KEYS[1], ("AWS_REGION", "r1"), ("AWS_CA_BUNDLE", "/no/such/file")];
 
     #[test]
     fn a_bucket_takes_from_the_environment_what_the_options_leave_out() {
@@ -194,11 +220,13 @@ mod tests {
         let options = OpenOptions {
             endpoint: Some("http://127.0.0.1:1".into()),
             region: Some("us-west-2".into()),
+            ca_file: None,
             credentials: Some(Credentials::new("AKIAOTHER", "secret", None).expect("legal")),
-            style: None,
+            dialect: Dialect { if_match: Some(IfMatch::Bare), ..Dialect::default() },
         };
-        let (bucket, _) = s3("s3://bkt", &options, &[]).expect("complete");
+        let (bucket, _) = s3("s3://bkt?style=path", &options, &[]).expect("complete");
         assert_eq!((bucket.region(), bucket.host()), ("us-west-2", "127.0.0.1:1"));
+        assert_eq!(bucket.dialect().to_string(), "if-match=bare&style=path");
     }
 
     #[test]
@@ -209,6 +237,8 @@ mod tests {
             ("/srv/store", &KEYS, "usage", "file:///absolute/directory"),
             ("s3://", &KEYS, "config", "bucket"),
             ("s3://bkt", &KEYS, "config", "AWS_REGION"),
+            ("s3://bkt", &BAD_CA, "config", "AWS_CA_BUNDLE: /no/such/file"),
+            ("s3://bkt?if-mach=bare", &KEYS, "config", "if-match=bare|verbatim"),
             ("s3://bkt", &[("AWS_REGION", "r1")], "denied", "AWS_ACCESS_KEY_ID"),
             ("file://host/x", &[], "config", "file:///absolute/path"),
             ("file:///no/such/directory", &[], "config", "/no/such/directory"),
@@ -244,7 +274,7 @@ mod tests {
         environment: Environment<'_>,
     ) -> Result<(tenure_s3::Bucket, Credentials), OpenError> {
         match resolve(url, options, |name| look_up(environment, name))? {
-            Place::S3(bucket, credentials) => Ok((bucket, credentials)),
+            Place::S3(remote) => Ok((remote.bucket, remote.credentials)),
             Place::File(store) => panic!("{url} is no directory: {store:?}"),
         }
     }

@@ -8,13 +8,13 @@
 //! its queue, so that no byte of it had left; a test counts what a server sees. Very rarely it loses a request
 //! whose connection closed at that very moment: the deadline answers for it, at the cost of one attempt (BL-19).
 
-use core::error::Error as _;
 use core::fmt;
 use core::time::Duration;
+use std::env;
 use std::io::{self, Read as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reqwest::blocking::{Client, Request, Response};
+use reqwest::blocking::{Body, Client, Request, Response};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect, retry};
 use tenure_core::{Fault, FaultKind, Op, Reply};
@@ -24,6 +24,7 @@ use tenure_s3::{
 };
 
 use crate::clock;
+use crate::http::{Transport, detail, fault};
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -47,14 +48,23 @@ struct Signing {
 }
 
 impl S3Store {
-    /// Opens the bucket; nothing is sent yet.
+    /// Opens the bucket; nothing is sent yet. Certificates and proxies are those that the environment names
+    /// ([`Transport::from_env`]).
     ///
     /// # Errors
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
     pub fn new(bucket: Bucket, credentials: Credentials) -> Result<Self, Fault> {
+        Self::with(bucket, credentials, &Transport::from_env(|name| env::var(name).ok())?)
+    }
+
+    /// Opens the bucket, reached in a way of the caller's choice; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
+    pub fn with(bucket: Bucket, credentials: Credentials, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
-        let leases = client(&bucket, 1)?;
-        let others = client(&bucket, 16)?;
+        let leases = client(&bucket, transport, 1)?;
+        let others = client(&bucket, transport, 16)?;
         let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
         Ok(Self { signing: Mutex::new(signing), leases, others })
     }
@@ -70,13 +80,28 @@ impl S3Store {
         self.signing().signer.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is called, and goes on when that returns. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub fn execute_in_two(&self, op: Op, between: impl FnOnce() + Send + 'static) -> Reply {
+        self.send(&op, |body| {
+            let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+            let mut rest = body;
+            let first = rest.splice(..rest.len().min(1), []).collect();
+            Body::sized(
+                Halves { first: io::Cursor::new(first), between: Some(between), rest: io::Cursor::new(rest) },
+                length,
+            )
+        })
+    }
+
     fn signing(&self) -> MutexGuard<'_, Signing> {
         // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
         self.signing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Result<(Request, SignedAt), Fault> {
+    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
         let bad =
             |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
         let mut guard = self.signing();
@@ -96,36 +121,40 @@ impl S3Store {
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
+            *request.body_mut() = Some(body(write.body.to_vec()));
         }
         *request.timeout_mut() = Some(timeout(op));
         Ok((request, signed.signed_at))
+    }
+
+    fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
+        let (request, signed_at) = match self.prepare(op, body) {
+            Ok(prepared) => prepared,
+            Err(fault) => return unsendable(op, fault),
+        };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
+        let mut response = match client.execute(request) {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = match read_body(response, reply_max(op)) {
+            Ok(body) => body,
+            Err(fault) => return unanswered(op, fault),
+        };
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
+        }
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        self.signing().signer.reply(op, signed_at, &response)
     }
 }
 
 impl Store for S3Store {
     fn execute(&self, op: Op) -> Reply {
-        let (request, signed_at) = match self.prepare(&op) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(&op, fault),
-        };
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
-        let mut response = match client.execute(request) {
-            Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
-        };
-        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)) {
-            Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
-        };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
-        }
-        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(&op, signed_at, &response)
+        self.send(&op, Body::from)
     }
 }
 
@@ -135,7 +164,7 @@ impl fmt::Debug for S3Store {
     }
 }
 
-fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
+fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
     let builder = Client::builder()
         .http1_only()
         .no_brotli()
@@ -148,8 +177,37 @@ fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
         .referer(false)
         .retry(retry::never())
         .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
-    let builder = if bucket.is_loopback() { builder.no_proxy() } else { builder };
+    // Not the client's own reading of the environment, which says nothing about what it cannot read.
+    let mut builder = builder.no_proxy();
+    if !bucket.is_local() {
+        for proxy in transport.proxies() {
+            builder = builder.proxy(proxy);
+        }
+    }
+    if let Some(roots) = transport.roots() {
+        builder = builder.tls_certs_only(roots);
+    }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+/// A body that calls somebody after its first byte.
+struct Halves<F> {
+    first: io::Cursor<Vec<u8>>,
+    between: Option<F>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl<F: FnOnce()> io::Read for Halves<F> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.first.read(buf)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        if let Some(between) = self.between.take() {
+            between();
+        }
+        self.rest.read(buf)
+    }
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
@@ -170,23 +228,4 @@ fn read_body(response: Response, max: usize) -> Result<Vec<u8>, Fault> {
         }
     })?;
     Ok(body)
-}
-
-fn fault(error: &reqwest::Error) -> Fault {
-    Fault::new(if error.is_timeout() { FaultKind::TimedOut } else { FaultKind::Network }, detail(error))
-}
-
-/// Spells an error and its causes; reqwest's own text names the URL, in which nothing is secret.
-fn detail(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    if error.is_connect() {
-        text +=
-            "; is the endpoint (--endpoint, or AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
-    }
-    text
 }

@@ -28,6 +28,7 @@
 
 mod cell;
 mod driver;
+mod halves;
 mod node;
 mod open;
 mod s3;
@@ -42,7 +43,7 @@ pub use node::Node;
 pub use open::{AnyStore, open};
 pub use s3::S3Store;
 pub use store::Store;
-pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions};
+pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions, Transport};
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
@@ -50,7 +51,10 @@ pub use tenure_core::{
     RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
     WatchError, WriteOp, WriteReply,
 };
-pub use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Setting, Settings, Style};
+pub use tenure_s3::{
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Question, Rule, Said,
+    Setting, Settings, Style,
+};
 pub use threaded::Threaded;
 pub use watch::Watch;
 

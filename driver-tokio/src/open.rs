@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::env;
 
-use tenure_blocking::open::{Place, resolve};
+use tenure_blocking::open::{Place, Remote, resolve};
 use tenure_blocking::{FileStore, OpenError, OpenOptions};
 use tenure_core::{Op, Reply, StoreClock};
 
@@ -30,8 +30,9 @@ pub enum AnyStore {
 pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(Threaded::new(store)),
-        Place::S3(bucket, credentials) => {
-            AnyStore::S3(S3Store::new(bucket, credentials).map_err(OpenError::Store)?)
+        Place::S3(remote) => {
+            let Remote { bucket, credentials, transport } = *remote;
+            AnyStore::S3(S3Store::with(bucket, credentials, &transport).map_err(OpenError::Store)?)
         }
     })
 }
@@ -44,6 +45,20 @@ impl AnyStore {
         match self {
             Self::File(_) => Duration::ZERO,
             Self::S3(store) => store.clock_error(),
+        }
+    }
+}
+
+impl AnyStore {
+    /// Executes one operation; the body of a write to a bucket stops after its first byte until `between`
+    /// resolves. A file store only begins then.
+    pub async fn execute_in_two(&self, op: Op, between: impl Future<Output = ()> + Send + 'static) -> Reply {
+        match self {
+            Self::File(store) => {
+                between.await;
+                store.execute(op).await
+            }
+            Self::S3(store) => store.execute_in_two(op, between).await,
         }
     }
 }

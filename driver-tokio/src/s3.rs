@@ -8,20 +8,22 @@
 //! its queue, so that no byte of it had left; a test counts what a server sees. Very rarely it loses a request
 //! whose connection closed at that very moment: the deadline answers for it, at the cost of one attempt (BL-19).
 
-use core::error::Error as _;
 use core::fmt;
 use core::time::Duration;
+use std::env;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Request, Response, Url, redirect, retry};
+use reqwest::{Body, Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
+use tenure_blocking::http::{Transport, detail, fault};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, is_too_long, reply_max, timeout,
-    unanswered, unsendable, unsent,
+    Bucket, Credentials, Question, REPLY_MAX, ResponseHeaders, Said, SignedAt, Signer, is_lease, is_too_long,
+    reply_max, timeout, unanswered, unsendable, unsent,
 };
 
+use crate::halves::Halves;
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -45,14 +47,23 @@ struct Signing {
 }
 
 impl S3Store {
-    /// Opens the bucket; nothing is sent yet.
+    /// Opens the bucket; nothing is sent yet. Certificates and proxies are those that the environment names
+    /// ([`Transport::from_env`]).
     ///
     /// # Errors
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
     pub fn new(bucket: Bucket, credentials: Credentials) -> Result<Self, Fault> {
+        Self::with(bucket, credentials, &Transport::from_env(|name| env::var(name).ok())?)
+    }
+
+    /// Opens the bucket, reached in a way of the caller's choice; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
+    pub fn with(bucket: Bucket, credentials: Credentials, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
-        let leases = client(&bucket, 1)?;
-        let others = client(&bucket, 16)?;
+        let leases = client(&bucket, transport, 1)?;
+        let others = client(&bucket, transport, 16)?;
         let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
         Ok(Self { signing: Mutex::new(signing), leases, others })
     }
@@ -68,62 +79,77 @@ impl S3Store {
         self.signing().signer.clock_error()
     }
 
+    /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
+    /// headers before `between` is polled, and goes on when that resolves. For tests of stores: one that judges a
+    /// guard before it has the body is found out by several such writes at once.
+    pub async fn execute_in_two(&self, op: Op, between: impl Future<Output = ()> + Send + 'static) -> Reply {
+        self.send(&op, |body| Body::wrap(Halves::new(body, between))).await
+    }
+
     fn signing(&self) -> MutexGuard<'_, Signing> {
         // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
         self.signing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Asks about the bucket itself, which no node needs.
+    ///
+    /// # Errors
+    /// Says why there was no answer.
+    pub async fn ask(&self, question: Question, patience: Duration) -> Result<Said, Fault> {
+        let mut request = {
+            let Signing { signer, buf } = &mut *self.signing();
+            spell(&signer.ask(question, clock::wall(), buf))?
+        };
+        *request.timeout_mut() = Some(patience);
+        let mut response = self.others.execute(request).await.map_err(|error| fault(&error))?;
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = read_body(response, REPLY_MAX).await?;
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        Ok(self.signing().signer.said(question, &response))
+    }
+
     /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op) -> Result<(Request, SignedAt), Fault> {
-        let bad =
-            |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
         let mut guard = self.signing();
         let Signing { signer, buf } = &mut *guard;
         let signed = signer.request(op, clock::wall(), buf);
-        let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-        // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-        if url.as_str() != signed.url {
-            return Err(bad("URL"));
-        }
-        let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
-        let mut request = Request::new(method, url);
-        for (name, value) in signed.headers.iter() {
-            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-            // Kept out of the client's own traces.
-            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-            request.headers_mut().insert(HeaderName::from_static(name), value);
-        }
+        let signed_at = signed.signed_at;
+        let mut request = spell(&signed)?;
         if let Op::Write(write) = op {
-            *request.body_mut() = Some(write.body.to_vec().into());
+            *request.body_mut() = Some(body(write.body.to_vec()));
         }
         *request.timeout_mut() = Some(timeout(op));
-        Ok((request, signed.signed_at))
+        Ok((request, signed_at))
+    }
+
+    async fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
+        let (request, signed_at) = match self.prepare(op, body) {
+            Ok(prepared) => prepared,
+            Err(fault) => return unsendable(op, fault),
+        };
+        let client = if is_lease(op) { &self.leases } else { &self.others };
+        let mut response = match client.execute(request).await {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return unsent(op, fault(&error)),
+            Err(error) => return unanswered(op, fault(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
+        let body = match read_body(response, reply_max(op)).await {
+            Ok(body) => body,
+            Err(fault) => return unanswered(op, fault),
+        };
+        if is_too_long(op, status, body.len()) {
+            let why = format!("the answer is longer than {} bytes", reply_max(op));
+            return unanswered(op, Fault::new(FaultKind::Malformed, why));
+        }
+        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
+        self.signing().signer.reply(op, signed_at, &response)
     }
 }
 
 impl Store for S3Store {
     async fn execute(&self, op: Op) -> Reply {
-        let (request, signed_at) = match self.prepare(&op) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(&op, fault),
-        };
-        let client = if is_lease(&op) { &self.leases } else { &self.others };
-        let mut response = match client.execute(request).await {
-            Ok(response) => response,
-            Err(error) if error.is_connect() => return unsent(&op, fault(&error)),
-            Err(error) => return unanswered(&op, fault(&error)),
-        };
-        let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
-        let body = match read_body(response, reply_max(&op)).await {
-            Ok(body) => body,
-            Err(fault) => return unanswered(&op, fault),
-        };
-        if is_too_long(&op, status, body.len()) {
-            let why = format!("the answer is longer than {} bytes", reply_max(&op));
-            return unanswered(&op, Fault::new(FaultKind::Malformed, why));
-        }
-        let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(&op, signed_at, &response)
+        self.send(&op, Body::from).await
     }
 }
 
@@ -133,7 +159,7 @@ impl fmt::Debug for S3Store {
     }
 }
 
-fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
+fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
     let builder = Client::builder()
         .http1_only()
         .no_brotli()
@@ -146,8 +172,36 @@ fn client(bucket: &Bucket, idle_max: usize) -> Result<Client, Fault> {
         .referer(false)
         .retry(retry::never())
         .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
-    let builder = if bucket.is_loopback() { builder.no_proxy() } else { builder };
+    // Not the client's own reading of the environment, which says nothing about what it cannot read.
+    let mut builder = builder.no_proxy();
+    if !bucket.is_local() {
+        for proxy in transport.proxies() {
+            builder = builder.proxy(proxy);
+        }
+    }
+    if let Some(roots) = transport.roots() {
+        builder = builder.tls_certs_only(roots);
+    }
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
+}
+
+/// Turns a signed request without its body into the HTTP client's own.
+fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
+    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
+    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
+    if url.as_str() != signed.url {
+        return Err(bad("URL"));
+    }
+    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+    let mut request = Request::new(method, url);
+    for (name, value) in signed.headers.iter() {
+        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+        // Kept out of the client's own traces.
+        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
+        request.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+    Ok(request)
 }
 
 fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
@@ -164,23 +218,4 @@ async fn read_body(mut response: Response, max: usize) -> Result<Vec<u8>, Fault>
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     Ok(body)
-}
-
-fn fault(error: &reqwest::Error) -> Fault {
-    Fault::new(if error.is_timeout() { FaultKind::TimedOut } else { FaultKind::Network }, detail(error))
-}
-
-/// Spells an error and its causes; reqwest's own text names the URL, in which nothing is secret.
-fn detail(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    if error.is_connect() {
-        text +=
-            "; is the endpoint (--endpoint, or AWS_ENDPOINT_URL_S3) right, and can it be reached from here?";
-    }
-    text
 }

@@ -4,7 +4,7 @@
 //! An input is lines, most of which may be empty:
 //!
 //! ```text
-//! s3://bucket/prefix
+//! s3://bucket/prefix       with a dialect as its query, or without
 //! http://host:port         endpoint
 //! region
 //! AKID secret token        credentials
@@ -21,7 +21,7 @@ use tenure_core::{
     AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, Op, ReadId, ReadOp, RemoveId, RemoveOp, WallTime,
     WriteOp,
 };
-use tenure_s3::{Bucket, Credentials, Request, Settings, Signer, Style};
+use tenure_s3::{Bucket, Credentials, Dialect, IfMatch, Request, Settings, Signer, Style};
 
 use crate::text::{Lines, header_value, word};
 use crate::wire::{Received, percent_decode, spell, split_url};
@@ -33,7 +33,8 @@ use crate::wire::{Received, percent_decode, spell, split_url};
 pub fn check(input: &[u8]) {
     let Some(case) = Case::parse(input) else { return };
     for style in [Style::Path, Style::VirtualHost] {
-        let settings = Settings { style: Some(style), ..case.settings.clone() };
+        let dialect = Dialect { style: Some(style), ..Dialect::default() };
+        let settings = Settings { dialect, ..case.settings.clone() };
         let Ok(bucket) = Bucket::parse(&case.url, &settings) else { continue };
         let mut signer = Signer::new(bucket.clone(), case.credentials());
         // Neither a used buffer nor a cached key leaves a trace in what is signed later.
@@ -46,7 +47,7 @@ pub fn check(input: &[u8]) {
         let mut unused = Signer::new(bucket.clone(), case.credentials());
         let again = spell(&unused.request(&case.op, case.at, &mut fresh));
         assert_eq!(spell(&request), again, "a signature depends on nothing but what is signed");
-        judge(&case, (&bucket, style), &request);
+        judge(&case, &bucket, bucket.dialect().style.unwrap_or(style), &request);
     }
 }
 
@@ -65,7 +66,8 @@ impl Case {
         let mut lines = Lines::new(input);
         let url = lines.text();
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
-        let settings = Settings { endpoint: some(lines.text()), region: some(lines.text()), style: None };
+        let (endpoint, region) = (some(lines.text()), some(lines.text()));
+        let settings = Settings { endpoint, region, dialect: Dialect::default() };
         let credentials = lines.text();
         let mut parts = credentials.splitn(3, ' ').map(|part| part.trim().to_owned());
         let (access_key, secret) = (parts.next()?, parts.next()?);
@@ -110,7 +112,7 @@ pub(crate) fn operation(what: &[u8], key: Key, body: &[u8]) -> Op {
     }
 }
 
-fn judge(case: &Case, (bucket, style): (&Bucket, Style), request: &Request<'_>) {
+fn judge(case: &Case, bucket: &Bucket, style: Style, request: &Request<'_>) {
     let bytes = spell(request);
     let received = Received::parse(&bytes).expect("a server can take the request apart");
     if let Err(why) = received.verify(&case.access_key, &case.secret) {
@@ -167,7 +169,7 @@ fn judge(case: &Case, (bucket, style): (&Bucket, Style), request: &Request<'_>) 
             object(&op.key);
             let guards = match &op.guard {
                 Guard::Absent => (None, Some(&b"*"[..])),
-                Guard::Match(etag) => (Some(etag.as_bytes()), None),
+                Guard::Match(etag) => (Some(spelled(etag, bucket)), None),
             };
             assert_eq!(
                 (received.method, (if_match, if_none_match)),
@@ -180,6 +182,14 @@ fn judge(case: &Case, (bucket, style): (&Bucket, Style), request: &Request<'_>) 
 }
 
 /// Returns the object's key as a server understands the target.
+/// Returns how the bucket's dialect wants a tag in `If-Match`.
+fn spelled<'e>(etag: &'e ETag, bucket: &Bucket) -> &'e [u8] {
+    let tag = etag.as_bytes();
+    let inner = tag.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    let is_bare = bucket.dialect().if_match == Some(IfMatch::Bare);
+    inner.filter(|inner| is_bare && !inner.is_empty()).unwrap_or(tag)
+}
+
 fn path_of(bucket: &Bucket, style: Style, target: &str) -> Vec<u8> {
     let before = match style {
         Style::Path => format!("/{}/", bucket.name()),

@@ -7,6 +7,7 @@ use core::fmt;
 
 use tenure_core::Key;
 
+use crate::dialect::{Dialect, IfMatch, Style};
 use crate::encode::{Slash, percent_encode};
 use crate::endpoint::Endpoint;
 
@@ -16,15 +17,6 @@ pub const KEY_MAX: usize = 1024;
 /// The longest key of ours below a prefix: the owner record of a cell whose name has 255 bytes.
 const RELATIVE_KEY_MAX: usize = Key::OWNERS.len() + 255 + "/own.json".len();
 
-/// How the bucket appears in a URL.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Style {
-    /// `https://host/bucket/key`.
-    Path,
-    /// `https://bucket.host/key`.
-    VirtualHost,
-}
-
 /// What a store's URL does not say; every part may be left out.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Settings {
@@ -32,9 +24,8 @@ pub struct Settings {
     pub endpoint: Option<String>,
     /// The region that requests are signed for. It may be left out with an endpoint (then `us-east-1`).
     pub region: Option<String>,
-    /// How the bucket appears in URLs. When left out: path style with an endpoint or a bucket whose name is
-    /// not one DNS label (its wildcard certificate would not match), else virtual-host style.
-    pub style: Option<Style>,
+    /// What the store takes otherwise than most; what the store's URL itself says in its query goes first.
+    pub dialect: Dialect,
 }
 
 impl Settings {
@@ -47,7 +38,7 @@ impl Settings {
         Self {
             endpoint: first(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]),
             region: first(["AWS_REGION", "AWS_DEFAULT_REGION"]),
-            style: None,
+            dialect: Dialect::default(),
         }
     }
 }
@@ -59,18 +50,26 @@ pub struct Bucket {
     /// Empty, or ends with a slash.
     prefix: String,
     region: String,
+    /// As it was given, in the URL or beside it.
+    dialect: Dialect,
     style: Style,
     endpoint: Endpoint,
     host: String,
 }
 
 impl Bucket {
-    /// Takes `s3://bucket` or `s3://bucket/prefix`.
+    /// Takes `s3://bucket` or `s3://bucket/prefix`, with a [`Dialect`] as its query or without.
     ///
     /// # Errors
     /// Says which setting is wrong and what to write instead.
     pub fn parse(url: &str, settings: &Settings) -> Result<Self, BucketError> {
-        let (name, prefix) = split_url(url)?;
+        let (name, prefix, query) = split_url(url)?;
+        let dialect = match query {
+            None => settings.dialect,
+            Some(query) => Dialect::parse(query)
+                .map_err(|(part, why)| BucketError::new(Setting::Dialect, part, why))?
+                .or(settings.dialect),
+        };
         let endpoint = match &settings.endpoint {
             None => None,
             // A refused endpoint may contain a password, so the error does not repeat it.
@@ -87,7 +86,7 @@ impl Bucket {
             }
         };
         check_region(region, endpoint.is_none())?;
-        let style = settings.style.unwrap_or(if endpoint.is_some() || !is_dns_label(name) {
+        let style = dialect.style.unwrap_or(if endpoint.is_some() || !is_dns_label(name) {
             Style::Path
         } else {
             Style::VirtualHost
@@ -99,7 +98,7 @@ impl Bucket {
         };
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let host = endpoint.authority();
-        Ok(Self { name: name.to_owned(), prefix, region: region.to_owned(), style, endpoint, host })
+        Ok(Self { name: name.to_owned(), prefix, region: region.to_owned(), dialect, style, endpoint, host })
     }
 
     /// Returns the bucket's name.
@@ -117,14 +116,25 @@ impl Bucket {
         &self.region
     }
 
+    /// Returns what was said about the store's dialect, in the URL or beside it.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Returns the same bucket with versions named in another way.
+    #[must_use]
+    pub fn with_if_match(self, if_match: IfMatch) -> Self {
+        Self { dialect: Dialect { if_match: Some(if_match), ..self.dialect }, ..self }
+    }
+
     /// Returns the value of the `Host` header, which is signed byte for byte.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Tells whether the server runs on this machine, so that a proxy must not come between.
-    pub fn is_loopback(&self) -> bool {
-        self.endpoint.is_loopback()
+    /// Tells whether the server is on this machine or on its own link, so that a proxy must not come between.
+    pub fn is_local(&self) -> bool {
+        self.endpoint.is_local()
     }
 
     /// Appends scheme and authority.
@@ -168,13 +178,15 @@ impl fmt::Display for Bucket {
 pub enum Setting {
     /// The bucket's name in the URL.
     Bucket,
+    /// [`Settings::dialect`], or the query of the URL.
+    Dialect,
     /// [`Settings::endpoint`].
     Endpoint,
     /// The prefix in the URL.
     Prefix,
     /// [`Settings::region`].
     Region,
-    /// [`Settings::style`].
+    /// [`Dialect::style`].
     Style,
     /// The URL as a whole.
     Url,
@@ -203,6 +215,7 @@ impl fmt::Display for BucketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = match self.setting {
             Setting::Bucket => "the bucket",
+            Setting::Dialect => "the store's setting",
             Setting::Endpoint => "the endpoint",
             Setting::Prefix => "the prefix",
             Setting::Region => "the region",
@@ -219,7 +232,8 @@ impl fmt::Display for BucketError {
 
 impl core::error::Error for BucketError {}
 
-fn split_url(url: &str) -> Result<(&str, &str), BucketError> {
+/// Splits a URL into bucket, prefix and query.
+fn split_url(url: &str) -> Result<(&str, &str, Option<&str>), BucketError> {
     let Some(rest) = url.strip_prefix("s3://") else {
         return Err(BucketError::new(
             Setting::Url,
@@ -232,15 +246,18 @@ fn split_url(url: &str) -> Result<(&str, &str), BucketError> {
         let why = "has a user name; credentials go into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
         return Err(BucketError::new(Setting::Url, "", why));
     }
-    if rest.contains(['?', '#']) {
-        let why = "has a query or a fragment; endpoint and region are settings of their own";
-        return Err(BucketError::new(Setting::Url, url, why));
+    if rest.contains('#') {
+        return Err(BucketError::new(Setting::Url, url, "has a fragment; leave it out"));
     }
+    let (rest, query) = match rest.split_once('?') {
+        None => (rest, None),
+        Some((rest, query)) => (rest, Some(query)),
+    };
     let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     check_name(name)?;
     let prefix = prefix.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(prefix);
     check_prefix(prefix)?;
-    Ok((name, prefix))
+    Ok((name, prefix, query))
 }
 
 fn check_name(name: &str) -> Result<(), BucketError> {
@@ -310,10 +327,12 @@ fn is_dns_label(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bucket, KEY_MAX, Setting, Settings, Style};
+    use super::{Bucket, Dialect, KEY_MAX, Setting, Settings, Style};
+    use crate::dialect::{Checksum, IfMatch};
 
     fn settings(endpoint: Option<&str>, region: Option<&str>, style: Option<Style>) -> Settings {
-        Settings { endpoint: endpoint.map(Into::into), region: region.map(Into::into), style }
+        let dialect = Dialect { style, ..Dialect::default() };
+        Settings { endpoint: endpoint.map(Into::into), region: region.map(Into::into), dialect }
     }
 
     fn url(store: &str, settings: &Settings) -> String {
@@ -359,6 +378,21 @@ mod tests {
     }
 
     #[test]
+    fn the_url_says_the_dialect_before_the_settings_do() {
+        let own = settings(Some("https://h.example"), None, Some(Style::Path));
+        let bucket =
+            Bucket::parse("s3://bkt/p?style=virtual&if-match=bare&checksum=md5", &own).expect("legal");
+        let said = Dialect {
+            checksum: Some(Checksum::Md5),
+            if_match: Some(IfMatch::Bare),
+            style: Some(Style::VirtualHost),
+        };
+        assert_eq!((bucket.dialect(), bucket.host(), bucket.prefix()), (said, "bkt.h.example", "p/"));
+        let bucket = Bucket::parse("s3://bkt?if-match=bare", &own).expect("legal");
+        assert_eq!((bucket.dialect().style, bucket.host()), (Some(Style::Path), "h.example"));
+    }
+
+    #[test]
     fn bl_48_prefixes_that_could_be_folded_are_refused() {
         let own = settings(Some("http://h"), None, None);
         for store in [
@@ -400,7 +434,10 @@ mod tests {
             ("http://bkt/p", Setting::Url),
             ("S3://bkt", Setting::Url),
             ("s3://key:secret@bkt", Setting::Url),
-            ("s3://bkt?region=x", Setting::Url),
+            ("s3://bkt#x", Setting::Url),
+            ("s3://bkt?region=x", Setting::Dialect),
+            ("s3://bkt?", Setting::Dialect),
+            ("s3://bkt/p?if-match=quoted", Setting::Dialect),
             ("s3://", Setting::Bucket),
             ("s3:///p", Setting::Bucket),
             ("s3://ab", Setting::Bucket),

@@ -90,10 +90,11 @@ impl Endpoint {
         }
     }
 
-    /// Tells whether the traffic stays on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
+    /// Tells whether the traffic stays on this machine, or on the link that it is connected to (BL-11).
+    pub(crate) fn is_local(&self) -> bool {
         match &self.host {
-            Host::Ip(ip) => ip.is_loopback(),
+            Host::Ip(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_link_local(),
+            Host::Ip(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unicast_link_local(),
             Host::Name(name) => name == "localhost" || name.ends_with(".localhost"),
         }
     }
@@ -222,10 +223,20 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_recognised_in_every_form() {
-        for text in ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost", "http://b.localhost:1"] {
-            assert!(Endpoint::parse(text).expect(text).is_loopback(), "{text}");
+    fn what_is_near_is_recognised_in_every_form() {
+        for text in [
+            "http://127.0.0.1:1",
+            "http://[::1]:1",
+            "http://localhost",
+            "http://b.localhost:1",
+            "http://169.254.169.254",
+            "http://[fe80::1]",
+        ] {
+            assert!(Endpoint::parse(text).expect(text).is_local(), "{text}");
         }
-        assert!(!Endpoint::parse("http://localhost.example").expect("legal").is_loopback());
+        for text in ["http://localhost.example", "http://169.255.0.1", "http://10.0.0.1", "http://[fd00::1]"]
+        {
+            assert!(!Endpoint::parse(text).expect(text).is_local(), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What an answer says, for people: the store's code and message, the key, and what to do about it.
+//! What an answer says, for people: the key, the store's status, code, message and request id, and advice.
 //!
 //! Every part is bounded and printable, whatever the store sent. Nothing of the request but the key is
 //! repeated, so no secret can get in.
@@ -9,8 +9,8 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use tenure_core::{Fault, FaultKind, StoreTime};
 
-use crate::bucket::Bucket;
-use crate::response::Response;
+use crate::advice::advice;
+use crate::response::{About, Response};
 use crate::stamp::iso_date;
 use crate::xml::walk;
 
@@ -25,11 +25,15 @@ const SUBJECT_MAX: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct ErrorBody {
     pub(crate) code: String,
-    pub(crate) server_time: Option<StoreTime>,
-    endpoint: String,
-    message: String,
-    region: String,
+    pub(crate) endpoint: String,
+    /// The header that the store cannot take, of a 501.
+    pub(crate) header: String,
+    pub(crate) message: String,
+    pub(crate) region: String,
     request_id: String,
+    pub(crate) server_time: Option<StoreTime>,
+    /// The headers that the signature should have covered.
+    pub(crate) unsigned: String,
 }
 
 impl ErrorBody {
@@ -50,6 +54,8 @@ impl ErrorBody {
             }
             match name.as_str() {
                 "Code" => error.code = printable(text, CODE_MAX),
+                "Header" => error.header = printable(text, CODE_MAX),
+                "HeadersNotSigned" => error.unsigned = printable(text, MESSAGE_MAX),
                 "Endpoint" => error.endpoint = printable(text, MESSAGE_MAX),
                 "Message" => error.message = printable(text, MESSAGE_MAX),
                 "Region" => error.region = printable(text, CODE_MAX),
@@ -68,7 +74,7 @@ impl ErrorBody {
 /// Builds the fault of an answer.
 pub(crate) fn explain(
     kind: FaultKind,
-    bucket: &Bucket,
+    about: &About<'_>,
     subject: &str,
     response: &Response<'_>,
     error: &ErrorBody,
@@ -88,61 +94,10 @@ pub(crate) fn explain(
     if !request_id.is_empty() {
         add(format_args!(", request {request_id}"));
     }
-    if let Some(advice) = advice(kind, bucket, response, error) {
+    if let Some(advice) = advice(kind, about, response, error) {
         add(format_args!("; {advice}"));
     }
     Fault::new(kind, text)
-}
-
-/// Says what to do, where something can be done.
-fn advice(kind: FaultKind, bucket: &Bucket, response: &Response<'_>, error: &ErrorBody) -> Option<String> {
-    let header = |value: Option<&[u8]>| {
-        value.map(|value| printable(&String::from_utf8_lossy(value), MESSAGE_MAX)).unwrap_or_default()
-    };
-    let either = |first: String, second: &str| if first.is_empty() { second.to_owned() } else { first };
-    let ours = bucket.region();
-    let region = either(header(response.headers.region), &error.region);
-    // BL-14: a wrong region shows itself as a redirect or as a 400.
-    if matches!(response.status, 300..=400) && !region.is_empty() && region != ours {
-        return Some(format!(
-            "requests are signed for region {ours}, the bucket is in {region}: set AWS_REGION to it"
-        ));
-    }
-    let text = match (response.status, error.code.as_str()) {
-        (300..=399, _) => {
-            let to = either(header(response.headers.location), &error.endpoint);
-            let to = either(to, "another address");
-            format!("it redirects to {to}, which is not followed: correct AWS_ENDPOINT_URL_S3 or AWS_REGION")
-        }
-        (_, "AuthorizationHeaderMalformed") => {
-            format!("requests are signed for region {ours}: correct AWS_REGION")
-        }
-        (_, "NoSuchBucket") => {
-            format!("create the bucket {} or correct the store's URL", bucket.name())
-        }
-        (404 | 405, "") => format!("is {} an S3 endpoint? correct AWS_ENDPOINT_URL_S3", bucket.host()),
-        (_, "RequestTimeTooSkewed") => "this machine's clock is off: set it".into(),
-        (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => {
-            "get fresh credentials (AWS_SESSION_TOKEN)".into()
-        }
-        (_, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
-            "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into()
-        }
-        (_, "MissingContentMD5" | "XAmzContentSHA256Mismatch") => {
-            "something between here and the store changes or misses the body's checksum".into()
-        }
-        (409, _) => "look at the bucket's state and its object lock".into(),
-        (407, _) => "the HTTP proxy wants a password: correct HTTPS_PROXY or NO_PROXY".into(),
-        (501, _) => "it cannot do conditional writes, which ownership rests on: use another store".into(),
-        // BL-15: without the right to list, even a missing key is denied.
-        (_, _) if kind == FaultKind::Denied => {
-            format!("grant s3:GetObject, s3:PutObject and s3:ListBucket on {bucket}")
-        }
-        (200..=299, "") if response.headers.etag.is_none_or(<[u8]>::is_empty) => "it has no ETag".into(),
-        (200..=299, "") => "it does not say how long it is, or is shorter".into(),
-        (_, _) => return None,
-    };
-    Some(text)
 }
 
 /// Tells whether the first element of a body is an `<Error>`; the rest is not looked at.

@@ -30,12 +30,17 @@
 //! | to decide | read |
 //! | --- | --- |
 //! | which URLs a store's address means | [`Bucket`], [`Settings`] |
+//! | in what stores differ | [`Dialect`] |
 //! | what is signed, and how | [`Signer`], [`Request`] |
 //! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
+//! | what the bucket is, beside its objects | [`Question`], [`Said`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
 
+mod advice;
 mod bucket;
+mod checksum;
 mod credentials;
+mod dialect;
 mod encode;
 mod endpoint;
 mod explain;
@@ -46,13 +51,16 @@ mod response;
 mod signer;
 mod sigv4;
 mod stamp;
+mod survey;
 mod xml;
 
-pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings, Style};
+pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings};
 pub use credentials::{Credentials, CredentialsError};
+pub use dialect::{Checksum, Dialect, IfMatch, Style};
 pub use op::{
     LIST_MAX, REPLY_MAX, is_lease, is_too_long, reply_max, timeout, unanswered, unsendable, unsent,
 };
 pub use request::{Headers, Method, Request};
 pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
 pub use signer::{SignedAt, Signer};
+pub use survey::{Question, Rule, Said};

@@ -1,6 +1,7 @@
 //! Operations turned into requests: method, URL and headers.
 //!
-//! A body is sent whole, with the SHA-256 that its signature covers and no other checksum (BL-10). What a
+//! A body is sent whole, with the SHA-256 that its signature covers and no other checksum unless the store's
+//! dialect says so (BL-10). What a
 //! write's guard says stands in one signed header, so that a middlebox that drops it breaks the signature
 //! instead of the guard (BL-44).
 
@@ -9,6 +10,8 @@ use core::fmt;
 use tenure_core::{Guard, ListOp, ReadOp, RemoveOp, WriteOp};
 
 use crate::bucket::Bucket;
+use crate::checksum;
+use crate::dialect::IfMatch;
 use crate::encode::{Slash, percent_encode};
 use crate::signer::SignedAt;
 use crate::sigv4::{Draft, Signed};
@@ -111,7 +114,14 @@ pub(crate) fn write<'b>(bucket: &Bucket, op: &WriteOp, buf: &'b mut Vec<u8>) -> 
     draft.unsigned("cache-control", b"no-transform");
     match &op.guard {
         Guard::Absent => draft.signed("if-none-match", b"*"),
-        Guard::Match(etag) => draft.signed("if-match", etag.as_bytes()),
+        Guard::Match(etag) => {
+            let spelling = bucket.dialect().if_match.unwrap_or(IfMatch::Verbatim);
+            draft.signed("if-match", spelling.spell(etag.as_bytes()));
+        }
+    }
+    if let Some(checksum) = bucket.dialect().checksum {
+        let (name, value) = checksum::header(checksum, &op.body);
+        draft.signed(name, value.as_bytes());
     }
     draft
 }
@@ -144,7 +154,7 @@ fn object<'b>(method: Method, bucket: &Bucket, key: &str, buf: &'b mut Vec<u8>) 
     common(Draft::new(method.as_str(), buf, origin, path, |_| {}), bucket)
 }
 
-fn common<'b>(mut draft: Draft<'b>, bucket: &Bucket) -> Draft<'b> {
+pub(crate) fn common<'b>(mut draft: Draft<'b>, bucket: &Bucket) -> Draft<'b> {
     draft.unsigned("accept-encoding", b"identity");
     draft.signed("host", bucket.host().as_bytes());
     draft

@@ -8,9 +8,10 @@ use core::time::Duration;
 
 use tenure_core::{
     ETag, Fault, FaultKind, Guard, ListOp, ListReply, ReadOp, ReadReply, RemoveReply, Stamps, StoreTime,
-    WriteOp, WriteReply,
+    WallTime, WriteOp, WriteReply,
 };
 
+use crate::advice::is_about_checksum;
 use crate::bucket::Bucket;
 use crate::explain::{ErrorBody, MESSAGE_MAX, UNREADABLE, explain, printable};
 use crate::list;
@@ -87,6 +88,8 @@ pub struct About<'a> {
     /// Whether the cause of a refused signature or token has been corrected since the request was signed:
     /// then the request may be sent again.
     pub corrected: bool,
+    /// What this machine's clock said when the request was signed, if that is known.
+    pub local: Option<WallTime>,
 }
 
 /// What an answer means, before it is asked what that means for a read or a write.
@@ -124,7 +127,8 @@ pub(crate) enum Class {
 /// | 4xx | `RequestTimeout` (BL-19: the connection was idle or slow) | `Unclear` |
 /// | 408 | | `Unclear` |
 /// | 400, 401, 403 | `RequestTimeTooSkewed` | `Skewed` |
-/// | 400, 401, 403 | `ExpiredToken`, `InvalidToken`, `TokenRefreshRequired` | `Expired` |
+/// | 400, 401, 403 | `ExpiredToken`, `InvalidToken`, `InvalidTokenId`, `TokenRefreshRequired` | `Expired` |
+/// | 400, 403, 503 | `SlowDown`, `Throttling...`, `KMS.Throttling...`: the keys' service, for one | `Throttled` |
 /// | 404 | `NoSuchKey` | `NoObject` |
 /// | 404 | - with an empty body and a request id | `NoObject` |
 /// | 404 | any other: no such bucket, or no S3 at this address | `Refused(Config)` |
@@ -133,10 +137,10 @@ pub(crate) enum Class {
 /// | 409 | any other: the bucket's state, a locked object | `Refused(Config)` |
 /// | 412 | | `GuardFailed` |
 /// | 429 | | `Throttled` |
-/// | 503 | `SlowDown` | `Throttled` |
 /// | 401, 403 | | `Refused(Denied)` |
 /// | 400 | `IncompleteBody` (the connection broke, the store noticed first) | `Unclear` |
 /// | 3xx, 400, 407 | wrong region, redirect, malformed, a proxy that wants a password | `Refused(Config)` |
+/// | 501 | about the checksum that a setting adds (BL-10) | `Refused(Config)` |
 /// | 405, 501 | the store cannot do it | `Refused(Unfit)` |
 /// | other 5xx | | `Unclear` |
 /// | anything else | | `Unclear` |
@@ -153,7 +157,10 @@ pub(crate) fn classify(response: &Response<'_>, code: &str) -> Class {
         (304, _) => Class::Unchanged,
         (400..=499, "RequestTimeout") | (408, _) => Class::Unclear(FaultKind::TimedOut),
         (400 | 401 | 403, "RequestTimeTooSkewed") => Class::Skewed,
-        (400 | 401 | 403, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => Class::Expired,
+        (400 | 401 | 403, "ExpiredToken" | "InvalidToken" | "InvalidTokenId" | "TokenRefreshRequired") => {
+            Class::Expired
+        }
+        (400 | 403 | 503, code) if is_throttling(code) => Class::Throttled,
         (404, "NoSuchKey") => Class::NoObject,
         (404, "") if signed_by_store => Class::NoObject,
         (404, _) => Class::Refused(FaultKind::Config),
@@ -161,7 +168,7 @@ pub(crate) fn classify(response: &Response<'_>, code: &str) -> Class {
         (409, "" | UNREADABLE) => Class::Unclear(FaultKind::Malformed),
         (409, _) => Class::Refused(FaultKind::Config),
         (412, _) => Class::GuardFailed,
-        (429, _) | (503, "SlowDown") => Class::Throttled,
+        (429, _) => Class::Throttled,
         (401 | 403, _) => Class::Refused(FaultKind::Denied),
         (400, "IncompleteBody") => Class::Unclear(FaultKind::Network),
         (300..=399 | 400 | 407, _) => Class::Refused(FaultKind::Config),
@@ -183,11 +190,15 @@ struct Verdict<'v> {
 impl<'v> Verdict<'v> {
     fn new(about: &'v About<'v>, subject: &'v str, response: &'v Response<'v>) -> Self {
         let error = ErrorBody::of(response);
-        Self { class: classify(response, &error.code), error, about, subject, response }
+        let mut class = classify(response, &error.code);
+        if class == Class::Refused(FaultKind::Unfit) && response.status == 501 && is_about_checksum(&error) {
+            class = Class::Refused(FaultKind::Config);
+        }
+        Self { class, error, about, subject, response }
     }
 
     fn fault(&self, kind: FaultKind) -> Fault {
-        explain(kind, self.about.bucket, self.subject, self.response, &self.error)
+        explain(kind, self.about, self.subject, self.response, &self.error)
     }
 
     fn after(&self) -> Option<Duration> {
@@ -306,7 +317,22 @@ pub(crate) fn skewed(response: &Response<'_>) -> Option<StoreTime> {
     if classify(response, &error.code) != Class::Skewed {
         return None;
     }
+    store_time(response, &error)
+}
+
+/// Returns what the store's clock says, by the answer's head or by its error.
+pub(crate) fn store_time(response: &Response<'_>, error: &ErrorBody) -> Option<StoreTime> {
     response.headers.date().or(error.server_time)
+}
+
+/// `SlowDownRead` and `SlowDownWrite` are not among them: some stores say so of a write that too few of their
+/// disks have confirmed, which may have been applied.
+fn is_throttling(code: &str) -> bool {
+    let code = code.strip_prefix("KMS.").unwrap_or(code);
+    matches!(
+        code,
+        "RequestLimitExceeded" | "SlowDown" | "Throttling" | "ThrottlingException" | "TooManyRequests"
+    )
 }
 
 /// Tells whether the end of the body is known to be its end, rather than that of a connection cut short.

@@ -8,7 +8,7 @@ use core::time::Duration;
 use proptest::prelude::*;
 use tenure_core::{
     AttemptId, CellId, ETag, Fault, FaultKind, Guard, Key, ListId, ListOp, ListReply, ReadId, ReadOp,
-    ReadReply, RemoveId, RemoveOp, RemoveReply, Stamps, StoreTime, WriteOp, WriteReply,
+    ReadReply, RemoveId, RemoveOp, RemoveReply, Stamps, StoreTime, WallTime, WriteOp, WriteReply,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -66,7 +66,10 @@ impl Answer {
             found.or((name == "content-length").then_some(length.as_bytes()))
         });
         let response = Response { status: self.status, headers, body: self.body.as_bytes() };
-        ask(&About { bucket: &bucket(), corrected }, &response)
+        ask(
+            &About { bucket: &bucket(), corrected, local: Some(WallTime::from_nanos(SUNDAY.as_nanos())) },
+            &response,
+        )
     }
 
     fn read(&self) -> ReadReply {
@@ -343,7 +346,7 @@ fn bl_38_a_body_whose_length_is_not_known_is_not_read_as_a_record() {
         let op = ReadOp { id: ReadId::new(1), key: key(), unless: None, timeout: TIMEOUT };
         let headers = ResponseHeaders { etag: Some(b"\"e\""), ..headers };
         let response = Response { status: 200, headers, body: b"{}" };
-        read_reply(&About { bucket: &bucket(), corrected: false }, &op, &response)
+        read_reply(&About { bucket: &bucket(), corrected: false, local: None }, &op, &response)
     };
     assert!(matches!(get(ResponseHeaders::default()), ReadReply::Failed(_)));
     let shorter = ResponseHeaders { content_length: Some(b"3"), ..ResponseHeaders::default() };
@@ -401,7 +404,7 @@ proptest! {
             region: next(), request_id: next(), retry_after: next(), transfer_encoding: next(),
         };
         let response = Response { status, headers, body: &body };
-        let about = About { bucket: &bucket(), corrected: false };
+        let about = About { bucket: &bucket(), corrected: false, local: None };
         let write = write_reply(&about, &write_op(Guard::Absent), &response);
         // Whatever the store says: a write is applied only under a tag and a status that promises it.
         if let WriteReply::Applied { etag } = &write {

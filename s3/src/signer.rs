@@ -15,6 +15,7 @@ use crate::credentials::Credentials;
 use crate::request::{self, Method, Request};
 use crate::response::{About, Response, list_reply, read_reply, remove_reply, skewed, write_reply};
 use crate::sigv4::{AmzDate, Draft, KeyCache, Scope, payload_hash};
+use crate::survey::{self, Question, Said};
 
 /// A store that calls a time skewed that agrees with its own `Date` this closely is not helped by another.
 const SKEW_MIN: Duration = Duration::from_secs(60);
@@ -100,6 +101,12 @@ impl Signer {
         self.sign(Method::Delete, draft, b"", at)
     }
 
+    /// Signs a question about the bucket itself. `at` is what this machine's wall clock says, corrected or not.
+    pub fn ask<'b>(&mut self, question: Question, at: WallTime, buf: &'b mut Vec<u8>) -> Request<'b> {
+        let draft = survey::request(&self.bucket, question, buf);
+        self.sign(Method::Get, draft, b"", at)
+    }
+
     /// Signs any one operation.
     pub fn request<'b>(&mut self, op: &'b Op, at: WallTime, buf: &'b mut Vec<u8>) -> Request<'b> {
         match op {
@@ -116,13 +123,18 @@ impl Signer {
     /// own clock; it is not corrected again while the two agree.
     pub fn reply(&mut self, op: &Op, signed_at: SignedAt, response: &Response<'_>) -> Reply {
         let corrected = self.correct_time(signed_at, response) || signed_at.generation != self.generation;
-        let about = About { bucket: &self.bucket, corrected };
+        let about = About { bucket: &self.bucket, corrected, local: Some(signed_at.local) };
         match op {
             Op::List(op) => Reply::List(list_reply(&about, op, response)),
             Op::Read(op) => Reply::Read(read_reply(&about, op, response)),
             Op::Remove(op) => Reply::Remove(remove_reply(&about, op, response)),
             Op::Write(op) => Reply::Write(write_reply(&about, op, response)),
         }
+    }
+
+    /// Turns the whole answer to a question about the bucket into what it says.
+    pub fn said(&self, question: Question, response: &Response<'_>) -> Said {
+        survey::said(question, response)
     }
 
     fn correct_time(&mut self, signed_at: SignedAt, response: &Response<'_>) -> bool {

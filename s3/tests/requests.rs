@@ -2,6 +2,8 @@
 //!
 //! `UPDATE=1 cargo test -p tenure-s3 --test requests` rewrites the files.
 
+#[path = "wire/verify.rs"]
+mod verify;
 mod wire;
 
 use core::time::Duration;
@@ -12,11 +14,13 @@ use tenure_core::{
     AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, NodeId, Op, ReadId, ReadOp, RemoveId, RemoveOp,
     WallTime, WriteOp,
 };
-use tenure_s3::{Bucket, Credentials, Settings, Signer, Style};
+use tenure_s3::{Bucket, Checksum, Credentials, Dialect, IfMatch, Settings, Signer, Style};
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const NOW: WallTime = WallTime::from_millis(1_764_446_400_000);
+const CHECKSUMS: &[Checksum] =
+    &[Checksum::Crc32, Checksum::Crc32c, Checksum::Crc64Nvme, Checksum::Md5, Checksum::Sha256];
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 fn local(token: Option<&str>) -> Signer {
@@ -78,7 +82,7 @@ fn check(case: &str, mut signer: Signer, op: &Op) {
         }
         assert_eq!(made, &fs::read_to_string(&path).expect(&path), "{case}: {stage}");
     }
-    wire::verify(&stages[3].1, KEY, SECRET).expect(case);
+    verify::verify(&stages[3].1, KEY, SECRET).expect(case);
 }
 
 #[test]
@@ -147,6 +151,48 @@ fn bl_08_a_tag_is_echoed_byte_for_byte() {
 }
 
 #[test]
+fn bl_08_a_dialect_with_bare_tags_strips_the_quotes_of_a_write_s_guard_alone() {
+    let dialect = Dialect { if_match: Some(IfMatch::Bare), ..Dialect::default() };
+    let settings = Settings { endpoint: Some("http://h".into()), dialect, ..Settings::default() };
+    let mut buf = Vec::new();
+    for (op, name, value) in [
+        (write(cell("a"), Guard::Match(tag("\"abc\"")), "{}"), "if-match", "abc"),
+        (write(cell("a"), Guard::Absent, "{}"), "if-none-match", "*"),
+        (read(cell("a"), Some("\"abc\"")), "if-none-match", "\"abc\""),
+    ] {
+        let mut signer = signer("s3://bkt", &settings, None);
+        let request = signer.request(&op, NOW, &mut buf);
+        let sent = request.headers.iter().find(|(known, _)| *known == name).expect(name).1;
+        assert_eq!(sent, value.as_bytes());
+        assert_eq!(verify::verify(&wire::spell(&request, true), KEY, SECRET), Ok(()));
+    }
+}
+
+#[test]
+fn bl_10_a_write_has_one_checksum_more_if_its_dialect_says_so_and_nothing_else_has() {
+    let is_checksum = |name: &str| name == "content-md5" || name.starts_with("x-amz-checksum-");
+    let body = "{\"a\":1}";
+    for (checksum, expected) in [
+        (None, None),
+        (Some(Checksum::Md5), Some(("content-md5", "u2y1xo30ZSlByvZSo2by2A=="))),
+        (Some(Checksum::Crc32c), Some(("x-amz-checksum-crc32c", "z/fVag=="))),
+    ] {
+        let dialect = Dialect { checksum, ..Dialect::default() };
+        let settings = Settings { endpoint: Some("http://h".into()), dialect, ..Settings::default() };
+        for (op, expected) in [
+            (write(cell("a"), Guard::Absent, body), expected),
+            (read(cell("a"), None), None),
+            (list(Key::LEASES, None), None),
+        ] {
+            let (mut buf, mut signer) = (Vec::new(), signer("s3://bkt", &settings, None));
+            let request = signer.request(&op, NOW, &mut buf);
+            let sent = request.headers.iter().find(|(name, _)| is_checksum(name));
+            assert_eq!(sent, expected.map(|(name, value)| (name, value.as_bytes())));
+        }
+    }
+}
+
+#[test]
 fn neither_secret_nor_signature_nor_token_is_shown() {
     let mut buf = Vec::new();
     let mut signer = local(Some("t0k3n"));
@@ -179,12 +225,13 @@ proptest! {
         body in "[ -~]{0,40}",
         millis in 0_u64..4_000_000_000_000,
         virtual_host in any::<bool>(),
+        checksum in proptest::option::of(proptest::sample::select(CHECKSUMS)),
     ) {
         let style = if virtual_host { Style::VirtualHost } else { Style::Path };
         let settings = Settings {
             endpoint: Some("https://store.example:8443/".into()),
             region: Some("r-1".into()),
-            style: Some(style),
+            dialect: Dialect { checksum, if_match: None, style: Some(style) },
         };
         let mut signer = signer("s3://bkt/a.b/c_d-e", &settings, Some("token/+="));
         let at = WallTime::from_millis(millis);
@@ -196,10 +243,10 @@ proptest! {
         ] {
             let mut buf = Vec::new();
             let spelled = wire::spell(&signer.request(&op, at, &mut buf), true);
-            prop_assert_eq!(wire::verify(&spelled, KEY, SECRET), Ok(()));
+            prop_assert_eq!(verify::verify(&spelled, KEY, SECRET), Ok(()));
             // The check has teeth: a guard or a path changed on the way is noticed.
             let forged = spelled.replacen("/a.b/", "/a.c/", 1).replacen("a.b%2F", "a.c%2F", 1);
-            prop_assert!(wire::verify(&forged, KEY, SECRET).is_err());
+            prop_assert!(verify::verify(&forged, KEY, SECRET).is_err());
         }
     }
 }

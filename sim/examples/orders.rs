@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo run --release -p tenure-sim --example orders                      # holds in 2,000 worlds
-//! cargo run --release -p tenure-sim --example orders -- --forget-verify   # finds the bug, and prints how it comes about
+//! cargo run --release -p tenure-sim --example orders -- --forget-verify   # finds the bug, and shows a small world with it
 //! ```
 //!
 //! Each order gets the next number, and no number may be promised to two customers. The clerk who numbers orders is a
@@ -29,7 +29,8 @@ use std::rc::Rc;
 
 use tenure_core::{Call, CellId, Epoch, Instant, NodeId, Notice, Outcome, Tenure, Ticket};
 use tenure_sim::{
-    App, Check, Context, Failure, Prng, Report, Scenario, Trace, View, Violation, World, run_seeds,
+    App, Check, Choices, Context, Failure, Prng, Recorder, Report, Scenario, Shrinker, Shrunk, Tape, Trace,
+    View, Violation, World, run_seeds,
 };
 
 /// What survives every crash, because it is not in any clerk's process.
@@ -196,24 +197,39 @@ impl Check for NoNumberTwice {
     }
 }
 
-/// Runs the world of one seed, and returns what became of the shop.
-fn run(seed: u64, forgets_verify: bool, trace: Trace) -> Result<(Report, Shop), Box<Failure>> {
-    let mut choices = Prng::new(seed);
-    let scenario = Scenario { cells: 1, ..Scenario::swarm(&mut choices) };
+/// Runs the world that these choices make, and returns what became of the shop.
+fn run<C: Choices>(
+    choices: &mut C,
+    forgets_verify: bool,
+    trace: Trace,
+) -> Result<(Report, Shop), Box<Failure>> {
+    let scenario = Scenario { cells: 1, ..Scenario::swarm(choices) };
     let shop = Rc::new(RefCell::new(Shop::default()));
     let clerk = || Clerk { shop: Rc::clone(&shop), forgets_verify, claim: None, job: None };
-    let report = World::with_app(scenario, &mut choices, clerk)
+    let report = World::with_app(scenario, choices, clerk)
         .with_check(Box::new(NoNumberTwice { shop: Rc::clone(&shop), seen: 0 }))
         .with_trace(trace)
         .run()?;
     Ok((report, shop.take()))
 }
 
+/// Makes the failing world of a seed as small as can be, and returns how that one fails, with its whole trace.
+fn shrunk(seed: u64, forgets_verify: bool) -> Option<(Shrunk, Box<Failure>)> {
+    let mut prng = Prng::new(seed);
+    let mut recorder = Recorder::new(&mut prng);
+    run(&mut recorder, forgets_verify, Trace::silent()).err()?;
+    let small = Shrinker::new(RUNS).shrink(recorder.into_tape(), |choices| {
+        run(choices, forgets_verify, Trace::silent()).map(|(report, _)| report)
+    })?;
+    let failure = run(&mut Tape::new(&small.tape), forgets_verify, Trace::full()).err()?;
+    Some((small, failure))
+}
+
 fn main() -> ExitCode {
     let forgets_verify = std::env::args().any(|word| word == "--forget-verify");
     let (promised, refused) = (AtomicU64::new(0), AtomicU64::new(0));
     let found = run_seeds(0..SEEDS, |seed, trace| {
-        let (report, shop) = run(seed, forgets_verify, trace)?;
+        let (report, shop) = run(&mut Prng::new(seed), forgets_verify, trace)?;
         promised.fetch_add(shop.promises.len() as u64, Ordering::Relaxed);
         refused.fetch_add(shop.warehouse.refused, Ordering::Relaxed);
         Ok(report)
@@ -229,8 +245,10 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(found) => {
-            let failure = found.failure;
-            println!("seed {} breaks the shop; what led to it, without the requests:", found.seed);
+            let (small, failure) = shrunk(found.seed, forgets_verify).expect("it fails again");
+            let (before, after) = (small.before.steps, small.after.steps);
+            println!("seed {} breaks the shop; shrunk from {before} steps to {after};", found.seed);
+            println!("what leads to it, without the requests:");
             let story: Vec<&String> = failure.lines.iter().filter(|line| is_story(line)).collect();
             story.iter().skip(story.len().saturating_sub(LINES)).for_each(|line| println!("    {line}"));
             println!("violated at t={}: {}", failure.at, failure.violation);
@@ -248,11 +266,12 @@ fn is_story(line: &str) -> bool {
 
 const PACKING: Duration = Duration::from_millis(700);
 const SEEDS: u64 = 2000;
+const RUNS: u32 = 3000;
 const LINES: usize = 25;
 
 #[cfg(test)]
 mod tests {
-    use super::{Trace, run};
+    use super::{Prng, Trace, run, shrunk};
 
     /// In this world a clerk stands still while it packs, and goes on in another's tenure. (The seed names another world
     /// once worlds are drawn differently: running the example with `--forget-verify` prints one that does this.)
@@ -262,8 +281,8 @@ mod tests {
     fn no_number_is_promised_twice() {
         let mut promised = 0;
         for seed in (0..200).chain([SEED]) {
-            let (_, shop) =
-                run(seed, false, Trace::last(40)).unwrap_or_else(|failure| panic!("{seed}\n{failure}"));
+            let (_, shop) = run(&mut Prng::new(seed), false, Trace::last(40))
+                .unwrap_or_else(|failure| panic!("{seed}\n{failure}"));
             promised += shop.promises.len();
         }
         assert!(promised > 1000, "{promised}");
@@ -271,7 +290,10 @@ mod tests {
 
     #[test]
     fn a_clerk_who_forgets_verify_promises_a_number_twice() {
-        let failure = run(SEED, true, Trace::silent()).expect_err("the clerk forgets verify");
+        let failure = run(&mut Prng::new(SEED), true, Trace::silent()).expect_err("the clerk forgets verify");
         assert_eq!(failure.violation.check, "no number twice");
+        let (small, again) = shrunk(SEED, true).expect("it fails");
+        assert_eq!(again.violation.check, "no number twice");
+        assert!(small.after.effort() < small.before.effort() / 2, "{small:?}");
     }
 }

@@ -15,6 +15,12 @@ pub trait Choices {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: NonZeroU32) -> u32;
 
+    /// Answers whether something happens that happens so many times in a million. Whoever overrides this must agree with
+    /// [`below`](Self::below) about what a number from a tape means.
+    fn chance(&mut self, millionths: NonZeroU32) -> bool {
+        self.below(MILLION) >= MILLION.get().saturating_sub(millionths.get())
+    }
+
     /// Is told that the world turns to what happens next; answers whether it should. What is asked until the next
     /// time belongs together.
     fn goes_on(&mut self) -> bool {
@@ -197,14 +203,15 @@ pub trait Draw: Choices {
 
     /// Draws whether something of this rate happens now. Asks nothing if it never does.
     fn happens(&mut self, rate: Rate) -> bool {
-        rate.0 > 0 && self.below(MILLION) >= MILLION.get() - rate.0
+        NonZeroU32::new(rate.0).is_some_and(|millionths| self.chance(millionths))
     }
 
     /// Draws a time from `least` to just below `most`.
     fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX);
-        let part = u128::from(span) * u128::from(self.below(FINEST));
-        least + Duration::from_nanos((part >> FINEST.trailing_zeros()) as u64)
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let (least, most) = (nanos(least), nanos(most));
+        let part = u128::from(most.saturating_sub(least)) * u128::from(self.below(FINEST));
+        Duration::from_nanos(least + (part >> FINEST.trailing_zeros()) as u64)
     }
 }
 

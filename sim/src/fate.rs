@@ -24,7 +24,7 @@ pub(crate) struct Fate {
     /// How much later than the evaluation the answer is dated.
     pub(crate) date_later: Duration,
     /// What the body of the answer turns into, as a number that picks the garbage.
-    pub(crate) garbles: Option<usize>,
+    pub(crate) garbles: Option<u8>,
     /// Which entries of a listing are missing, as bits.
     pub(crate) hides: u32,
     /// How long ago was so what a listing shows.
@@ -38,8 +38,15 @@ pub(crate) enum Service {
     Served,
     /// It serves it, and its answer says no more than that something went wrong.
     ServedThen(FaultKind),
-    /// It answers this instead.
-    Instead(Reply),
+    /// It answers this instead. Boxed: most requests are served, and every one of them carries its fate along.
+    Instead(Box<Reply>),
+}
+
+impl Service {
+    /// Answers this instead.
+    pub(crate) fn instead(reply: Reply) -> Self {
+        Self::Instead(Box::new(reply))
+    }
 }
 
 impl Fate {
@@ -73,7 +80,7 @@ impl Faults {
         // What was answered with a certain no must not be applied after all by a copy.
         let may_double = match &service {
             Service::Served | Service::ServedThen(_) => true,
-            Service::Instead(reply) => matches!(reply, Reply::Write(WriteReply::Unknown(_))),
+            Service::Instead(reply) => matches!(**reply, Reply::Write(WriteReply::Unknown(_))),
         };
         let again = (may_double && arrives.is_some() && choices.happens(self.duplicated)).then(|| {
             let most = if choices.number(2) == 0 { latency * 4 } else { self.lateness };
@@ -105,7 +112,9 @@ impl Faults {
                     fate.stale = choices.between(Duration::ZERO, self.lateness);
                 }
             }
-            Op::Read(_) if choices.happens(self.garbled) => fate.garbles = Some(choices.number(GARBAGE)),
+            Op::Read(_) if choices.happens(self.garbled) => {
+                fate.garbles = Some(choices.number(GARBAGE) as u8);
+            }
             Op::Read(_) | Op::Remove(_) | Op::Write(_) => {}
         }
         fate
@@ -114,24 +123,24 @@ impl Faults {
     fn service(&self, op: &Op, choices: &mut impl Choices) -> Service {
         let is_write = matches!(op, Op::Write(_));
         if is_write && choices.happens(self.conflict) {
-            return Service::Instead(Reply::Write(WriteReply::Conflict));
+            return Service::instead(Reply::Write(WriteReply::Conflict));
         }
         if is_guarded(op) && choices.happens(self.rejected_wrongly) {
-            return Service::Instead(Reply::Write(WriteReply::Rejected));
+            return Service::instead(Reply::Write(WriteReply::Rejected));
         }
         if choices.happens(self.throttled) {
             let after = match choices.number(3) {
                 0 => None,
                 tenths => Some(Duration::from_millis(500 * tenths as u64)),
             };
-            return Service::Instead(throttled(op, after));
+            return Service::instead(throttled(op, after));
         }
         if choices.happens(self.throttled_long) {
             let after = choices.between(self.throttle / 2, self.throttle);
-            return Service::Instead(throttled(op, Some(after)));
+            return Service::instead(throttled(op, Some(after)));
         }
         if choices.happens(self.failed_before) {
-            return Service::Instead(failed(op, FaultKind::Unavailable));
+            return Service::instead(failed(op, FaultKind::Unavailable));
         }
         if is_write && choices.happens(self.failed_after) {
             return Service::ServedThen(FaultKind::Unavailable);
@@ -143,13 +152,13 @@ impl Faults {
             return Service::ServedThen(FaultKind::Network);
         }
         if matches!(op, Op::List(op) if op.after.is_some()) && choices.happens(self.page_failed) {
-            return Service::Instead(failed(op, FaultKind::Unavailable));
+            return Service::instead(failed(op, FaultKind::Unavailable));
         }
         if is_write && choices.happens(self.not_applied) {
-            return Service::Instead(Reply::Write(WriteReply::NotApplied(fault(FaultKind::Network))));
+            return Service::instead(Reply::Write(WriteReply::NotApplied(fault(FaultKind::Network))));
         }
         if choices.happens(self.refused) {
-            return Service::Instead(refused(op));
+            return Service::instead(refused(op));
         }
         Service::Served
     }

@@ -12,6 +12,8 @@ use crate::world::World;
 /// Something said by one application to another, on its way.
 #[derive(Debug)]
 pub(crate) struct Letter {
+    /// The number of the session it is for.
+    pub(crate) to: usize,
     from: NodeId,
     text: String,
 }
@@ -24,15 +26,16 @@ impl<C: Choices, A: App> World<'_, C, A> {
             && !self.choices.happens(self.scenario.faults.message_lost)
         {
             let letter = self.letters.len();
-            self.letters.push(Some(Letter { from: self.sessions[session].id().clone(), text }));
+            let from = self.sessions[session].id().clone();
+            self.letters.push(Some(Letter { to: target, from, text }));
             let at = self.at.after(self.scenario.latency);
-            self.queue.plan(at, Occasion::Bring { session: target, letter });
+            self.queue.plan(at, Occasion::Bring { letter });
         }
     }
 
     /// Brings what one application said to another.
-    pub(crate) fn bring(&mut self, session: usize, letter: usize) -> Result<(), Violation> {
-        let Some(Letter { from, text }) = self.letters[letter].take() else { return Ok(()) };
+    pub(crate) fn bring(&mut self, letter: usize) -> Result<(), Violation> {
+        let Some(Letter { to: session, from, text }) = self.letters[letter].take() else { return Ok(()) };
         let is_there = self.sessions[session].is_running && self.processes[session].phase == Phase::Joined;
         if !is_there || self.is_closing() {
             return Ok(());

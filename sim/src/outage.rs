@@ -37,12 +37,12 @@ impl Outage {
     pub(crate) fn befall(self, op: &Op, fate: &mut Fate) {
         match self.mode {
             Mode::Contradicts if !fate::is_guarded(op) => return,
-            Mode::Contradicts => fate.service = Service::Instead(Reply::Write(WriteReply::Rejected)),
+            Mode::Contradicts => fate.service = Service::instead(Reply::Write(WriteReply::Rejected)),
             Mode::Deaf => fate.arrives = None,
             Mode::Fails => {
                 let soon = Duration::from_millis(1);
                 (fate.arrives, fate.returns) = (Some(soon), Some(soon));
-                fate.service = Service::Instead(fate::failed(op, FaultKind::Unavailable));
+                fate.service = Service::instead(fate::failed(op, FaultKind::Unavailable));
             }
             Mode::Mute => fate.returns = None,
         }

@@ -18,7 +18,7 @@ pub(crate) enum Occasion {
     /// An application thinks about what to do next because it wanted to do so now.
     Turn { session: usize },
     /// What one application said to another arrives.
-    Bring { session: usize, letter: usize },
+    Bring { letter: usize },
     /// A node of another implementation does something.
     Foreign { foreign: usize },
     /// Something may happen to a machine.
@@ -64,46 +64,36 @@ impl Occasion {
 /// The future, as far as it is known. What is due at one moment happens in the order it was planned.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// The moment, then the number in order of planning, then the place in `occasions`: one number each, the next
-    /// one last. Little is ahead at any time, and most of what is planned happens soon: its place is near the end.
-    keys: Vec<u128>,
-    occasions: Vec<Occasion>,
-    /// The places in `occasions` that may be used again.
-    free: Vec<u32>,
-    planned: u32,
+    /// The next one last. Little is ahead at any time, and most of what is planned happens soon: its place is near
+    /// the end.
+    ahead: Vec<Planned>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    at: Moment,
+    occasion: Occasion,
 }
 
 impl Queue {
     /// Forgets everything that was planned.
     pub(crate) fn clear(&mut self) {
-        self.keys.clear();
-        self.occasions.clear();
-        self.free.clear();
-        self.planned = 0;
+        self.ahead.clear();
     }
 
     pub(crate) fn plan(&mut self, at: Moment, occasion: Occasion) {
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.occasions[place as usize] = occasion;
-                place
-            }
-            None => {
-                self.occasions.push(occasion);
-                u32::try_from(self.occasions.len() - 1).expect("a world plans less than billions ahead")
-            }
-        };
-        self.planned = self.planned.checked_add(1).expect("a world ends before billions of occasions");
-        let key = u128::from(at.as_nanos()) << 64 | u128::from(self.planned) << 32 | u128::from(place);
-        let sooner = self.keys.iter().rev().take_while(|planned| **planned < key).count();
-        self.keys.insert(self.keys.len() - sooner, key);
+        let mut place = self.ahead.len();
+        self.ahead.push(Planned { at, occasion });
+        // What is due at the same moment was planned earlier, and stays before it.
+        while place > 0 && self.ahead[place - 1].at <= at {
+            self.ahead.swap(place - 1, place);
+            place -= 1;
+        }
     }
 
     pub(crate) fn next(&mut self) -> Option<(Moment, Occasion)> {
-        let key = self.keys.pop()?;
-        let place = key as u32;
-        self.free.push(place);
-        Some((Moment::from_nanos((key >> 64) as u64), self.occasions[place as usize]))
+        let Planned { at, occasion } = self.ahead.pop()?;
+        Some((at, occasion))
     }
 }
 

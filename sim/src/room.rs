@@ -3,10 +3,11 @@
 use core::cell::Cell;
 use std::collections::VecDeque;
 
-use tenure_core::Tenure;
+use tenure_core::{CellId, Tenure};
 
 use crate::context::{Action, Demand};
 use crate::node::{Machine, Session};
+use crate::objects::Objects;
 use crate::queue::Queue;
 use crate::spotter::Spotter;
 use crate::wire::Flight;
@@ -15,6 +16,9 @@ use crate::wire::Flight;
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     pub(crate) queue: Queue,
+    pub(crate) objects: Objects,
+    /// The names of the first few cells, which are the same in every world.
+    pub(crate) cells: Vec<CellId>,
     pub(crate) machines: Vec<Machine>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) actions: Vec<Action>,
@@ -37,8 +41,21 @@ impl Room {
 
     /// Empties it and keeps it for the next world of this thread.
     pub(crate) fn keep(mut self) {
-        let Self { queue, machines, sessions, actions, pending, flights, landed, spotter, held } = &mut self;
+        let Self {
+            queue,
+            objects,
+            cells: _,
+            machines,
+            sessions,
+            actions,
+            pending,
+            flights,
+            landed,
+            spotter,
+            held,
+        } = &mut self;
         queue.clear();
+        objects.clear();
         machines.clear();
         sessions.clear();
         actions.clear();

@@ -88,6 +88,17 @@ impl Store {
         Self { objects: Objects::new(), stamping, flaw: None }
     }
 
+    /// Creates an empty store in the storage of another.
+    pub(crate) fn within(mut objects: Objects, stamping: Stamping) -> Self {
+        objects.clear();
+        Self { objects, stamping, flaw: None }
+    }
+
+    /// Returns its storage.
+    pub(crate) fn into_objects(self) -> Objects {
+        self.objects
+    }
+
     /// Makes it unfit.
     #[must_use]
     pub fn with_flaw(self, flaw: Option<Flaw>) -> Self {
@@ -218,14 +229,7 @@ impl Store {
         let modified = self.stamp(visit.at, visit.modified_ahead);
         let version =
             Version { at: visit.at, by: visit.by, body: Some(body), owner, etag: etag.clone(), modified };
-        match self.objects.get_mut(key) {
-            Some(versions) => versions.push(version),
-            None => {
-                let mut versions = Vec::with_capacity(4);
-                versions.push(version);
-                self.objects.insert(key, versions);
-            }
-        }
+        self.objects.get_or_insert(key).push(version);
         etag
     }
 
@@ -334,7 +338,7 @@ fn as_of(versions: &[Version], visit: Visit) -> Option<&Version> {
 }
 
 /// Hashes bytes, eight at a time.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
+fn hash(bytes: &[u8]) -> u64 {
     let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();
     let state =

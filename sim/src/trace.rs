@@ -1,6 +1,5 @@
 //! What happened, step by step: a digest of everything, always, and lines for people when asked for.
 //!
-//! The digest is computed from the steps themselves and allocates nothing; equal digests mean equal worlds.
 //! The notation of the lines is also that of the transcript tests.
 
 use core::fmt::{self, Write as _};
@@ -10,14 +9,13 @@ use tenure_core::{
     ETag, Event, Guard, ListReply, Op, OwnerRecord, ReadReply, RemoveReply, Reply, WriteOp, WriteReply,
 };
 
-use crate::choices::mix;
-use crate::store::hash;
+use crate::digest::Digest;
 use crate::view::{Step, View};
 
 /// Watches a world and writes down what it sees.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    digest: u64,
+    digest: Digest,
     lines: VecDeque<String>,
     keep: usize,
 }
@@ -25,12 +23,12 @@ pub struct Trace {
 impl Trace {
     /// Keeps no lines.
     pub const fn silent() -> Self {
-        Self { digest: 0, lines: VecDeque::new(), keep: 0 }
+        Self { digest: Digest::new(), lines: VecDeque::new(), keep: 0 }
     }
 
     /// Keeps the last `lines` lines.
     pub const fn last(lines: usize) -> Self {
-        Self { digest: 0, lines: VecDeque::new(), keep: lines }
+        Self { digest: Digest::new(), lines: VecDeque::new(), keep: lines }
     }
 
     /// Keeps every line.
@@ -40,21 +38,25 @@ impl Trace {
 
     /// Returns the digest of all steps so far.
     pub const fn digest(&self) -> u64 {
-        self.digest
+        self.digest.value()
     }
 
     pub(crate) fn into_lines(self) -> Vec<String> {
         self.lines.into()
     }
 
+    #[inline(always)]
     pub(crate) fn record(&mut self, view: &View<'_>) {
-        let [what, detail] = words(view.step);
-        let actor = view.actor.map_or(0, |actor| actor as u64 + 1);
-        let step = what ^ detail.rotate_left(21) ^ actor.rotate_left(48);
-        self.digest = mix(self.digest.rotate_left(9) ^ mix(step ^ view.at.as_nanos().rotate_left(32)));
-        if self.keep > 0
-            && let Some(line) = line(view)
-        {
+        self.digest.add(view);
+        if self.keep > 0 {
+            self.write_down(view);
+        }
+    }
+
+    /// Apart from the digest, which is all that most worlds ask for.
+    #[cold]
+    fn write_down(&mut self, view: &View<'_>) {
+        if let Some(line) = line(view) {
             self.note(line);
         }
     }
@@ -66,105 +68,6 @@ impl Trace {
         }
         self.lines.push_back(line);
     }
-}
-
-/// Reduces a step to two numbers: what it was, and what is particular about it.
-fn words(step: &Step<'_>) -> [u64; 2] {
-    match step {
-        Step::Acknowledged(ticket, tenure) => [1, ticket.get() << 32 | tenure.epoch.get()],
-        Step::Told(event) => told_words(event),
-        Step::Asked(ticket, call) => [3, ticket.get() << 8 | discriminant(call)],
-        Step::Crashed => [4, 0],
-        Step::Done { ticket, outcome, .. } => [5, ticket.get() << 8 | discriminant(outcome)],
-        Step::Handled { now, authority, .. } => {
-            [6, now.mono.as_nanos() ^ authority.map_or(0, |until| until.as_nanos().rotate_left(7))]
-        }
-        Step::Finished => [31, 0],
-        Step::Healed => [7, 0],
-        Step::Jumped(machine, by) => [8, *machine as u64 ^ by.unsigned_abs()],
-        Step::Noted(text) => [17, hash(text.as_bytes())],
-        Step::Noticed(notice) => [9, discriminant(notice)],
-        Step::Paused(pause) => [10, pause.as_nanos() as u64],
-        Step::Removed(key) => [11, hash(key.as_bytes())],
-        Step::Restored(key) => [16, hash(key.as_bytes())],
-        Step::Resumed => [12, 0],
-        Step::Sent(op) => [13, op_words(op)],
-        Step::Served { op, reply, is_late, .. } => {
-            [14 | u64::from(*is_late) << 8, op_number(op).rotate_left(17) ^ reply_word(reply)]
-        }
-        Step::Started => [15, 0],
-        Step::Meddled(deed, key) => [19 | (*deed as u64) << 8, hash(key.as_bytes())],
-        Step::Cloned(of) => [20, *of as u64],
-        Step::Outage(span) => [21, span.as_nanos() as u64],
-        Step::Suspended(span) => [18, span.as_nanos() as u64],
-    }
-}
-
-fn told_words(event: &Event) -> [u64; 2] {
-    let (kind, detail) = match event {
-        Event::Call(ticket, call) => (1, ticket.get() << 8 | discriminant(call)),
-        Event::Cancel(ticket) => (2, ticket.get()),
-        Event::ListDone(id, reply) => (3, id.get() << 8 | discriminant(reply)),
-        Event::ReadDone(id, reply) => (4, id.get() << 8 | discriminant(reply)),
-        Event::RemoveDone(id, reply) => (5, id.get() << 8 | discriminant(reply)),
-        Event::Wake => (6, 0),
-        Event::WriteDone(id, reply) => (7, id.get() << 8 | discriminant(reply)),
-    };
-    [2 | kind << 8, detail]
-}
-
-fn op_words(op: &Op) -> u64 {
-    let what = match op {
-        Op::List(op) => hash(op.prefix.as_bytes()),
-        Op::Read(op) => hash(op.key.as_str().as_bytes()),
-        Op::Remove(op) => hash(op.key.as_str().as_bytes()),
-        Op::Write(op) => hash(&op.body),
-    };
-    op_number(op) ^ what << 20
-}
-
-fn op_number(op: &Op) -> u64 {
-    match op {
-        Op::List(op) => op.id.get() << 2,
-        Op::Read(op) => op.id.get() << 2 | 1,
-        Op::Remove(op) => op.id.get() << 2 | 2,
-        Op::Write(op) => op.id.get() << 2 | 3,
-    }
-}
-
-fn reply_word(reply: &Reply) -> u64 {
-    match reply {
-        Reply::List(ListReply::Page(page)) => page.entries.len() as u64,
-        Reply::Read(ReadReply::Found { etag, stamps, .. }) => {
-            hash(etag.as_bytes()) ^ stamps.date.map_or(0, |date| date.as_nanos())
-        }
-        Reply::Write(WriteReply::Applied { etag }) => hash(etag.as_bytes()),
-        Reply::List(reply) => discriminant(reply),
-        Reply::Read(reply) => 8 | discriminant(reply),
-        Reply::Remove(reply) => 16 | discriminant(reply),
-        Reply::Write(reply) => 24 | discriminant(reply),
-    }
-}
-
-/// Numbers the variants of an enum by hashing the standard library's own number for them.
-fn discriminant<T>(value: &T) -> u64 {
-    struct Last(u64);
-    impl core::hash::Hasher for Last {
-        fn finish(&self) -> u64 {
-            self.0
-        }
-        fn write(&mut self, bytes: &[u8]) {
-            for byte in bytes {
-                self.0 = self.0 << 8 | u64::from(*byte);
-            }
-        }
-        fn write_isize(&mut self, number: isize) {
-            self.0 = number as u64;
-        }
-    }
-    let mut last = Last(0);
-    core::hash::Hash::hash(&core::mem::discriminant(value), &mut last);
-    core::hash::Hasher::finish(&last)
 }
 
 /// Writes a step as a line; some say nothing that their neighbours do not.

@@ -5,7 +5,7 @@ use crate::kinds::Kinds;
 use crate::view::View;
 
 /// Checks, each shown only the kinds of steps that it looks at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watchers {
     checks: Vec<Box<dyn Check>>,
     /// For each kind of step, which checks look at it, as bits.
@@ -14,7 +14,7 @@ pub(crate) struct Watchers {
 
 impl Watchers {
     pub(crate) fn new(checks: Vec<Box<dyn Check>>) -> Self {
-        let mut watchers = Self { checks, ..Self::default() };
+        let mut watchers = Self { checks, by_kind: [0; Kinds::COUNT] };
         (0..watchers.checks.len()).for_each(|place| watchers.enlist(place));
         watchers
     }

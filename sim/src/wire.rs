@@ -79,23 +79,26 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
         let now = self.at;
         let give_up = self.gives_up(session, &op);
-        let mut flight =
-            Flight { session, sent: now, give_up, op, fate, reply: None, is_open: true, ahead: 0 };
-        if let Service::Instead(reply @ Reply::Write(WriteReply::NotApplied(_))) = &flight.fate.service {
-            // It never leaves the machine: nothing on the way can lose it.
-            flight.reply = Some(reply.clone());
+        let is_in_time = fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
+        let arrivals = [(fate.arrives, false), (fate.again, true)];
+        // It never leaves the machine then: nothing on the way can lose it.
+        let is_unsent = |reply: &Reply| matches!(reply, Reply::Write(WriteReply::NotApplied(_)));
+        let reply = match &fate.service {
+            Service::Instead(reply) if is_unsent(reply) => Some(Reply::clone(reply)),
+            Service::Instead(_) | Service::Served | Service::ServedThen(_) => None,
+        };
+        let is_unsent = reply.is_some();
+        let flight =
+            self.board(Flight { session, sent: now, give_up, op, fate, reply, is_open: true, ahead: 0 });
+        if is_unsent {
             let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
-            let flight = self.board(flight);
             self.plan_flight(now.after(soon), flight, Occasion::Deliver { flight });
             return Ok(());
         }
-        let Fate { arrives, again, .. } = flight.fate;
-        let is_in_time = flight.fate.answered().is_some_and(|answered| now.after(answered) <= give_up);
-        let flight = self.board(flight);
         if !is_in_time {
             self.plan_flight(give_up, flight, Occasion::GiveUp { flight });
         }
-        for (after, is_again) in [(arrives, false), (again, true)] {
+        for (after, is_again) in arrivals {
             if let Some(after) = after {
                 self.plan_flight(now.after(after), flight, Occasion::Arrive { flight, is_again });
             }
@@ -123,6 +126,8 @@ impl<C: Choices, A: App> World<'_, C, A> {
         }
     }
 
+    /// Gives a flight a place. Inlined: it is built there, rather than moved.
+    #[inline(always)]
     fn board(&mut self, flight: Flight) -> usize {
         match self.landed.pop() {
             Some(place) => {
@@ -170,7 +175,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let (hides, stale) = (fate.hides, fate.stale);
         let visit = Visit { at: self.at, by: Some(session), modified_ahead, date_ahead, hides, stale };
         let reply = match service {
-            Service::Instead(reply) => reply.clone(),
+            Service::Instead(reply) => Reply::clone(reply),
             Service::Served | Service::ServedThen(_) => self.store.execute(op, visit),
         };
         self.emit(Some(session), &Step::Served { op, reply: &reply, is_late, is_again, age })?;
@@ -181,7 +186,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         };
         let at = self.at.after(fate.date_later + returns);
         flight.reply = Some(match fate.garbles {
-            Some(which) => self.garble(session, op, reply, which),
+            Some(which) => self.garble(session, op, reply, usize::from(which)),
             None => reply,
         });
         Ok(Some(at))

@@ -94,11 +94,23 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// If the scenario's configuration breaks one of the protocol's inequalities.
     pub fn with_app(scenario: Scenario, choices: &'c mut C, make: impl FnMut() -> A + 'c) -> Self {
         scenario.config.check().expect("a scenario's configuration is legal");
-        let store = Store::new(scenario.stamping).with_flaw(scenario.flaw);
-        let cells = (0..scenario.cells).map(cell_name).collect();
         let checks = Watchers::new(checks::standard(&scenario));
-        let Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held } =
-            Room::take();
+        let Room {
+            queue,
+            objects,
+            mut cells,
+            machines,
+            sessions,
+            actions,
+            pending,
+            flights,
+            landed,
+            spotter,
+            held,
+        } = Room::take();
+        let store = Store::within(objects, scenario.stamping).with_flaw(scenario.flaw);
+        cells.truncate(scenario.cells);
+        cells.extend((cells.len()..scenario.cells).map(cell_name));
         let mut world = Self {
             scenario,
             choices,
@@ -166,9 +178,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         while !self.is_over && self.choices.goes_on() {
             let Some((at, occasion)) = self.queue.next() else { break };
             self.at = self.at.max(at);
-            let whose = self.addressee(occasion).map_or(0, |machine| machine as u64 + 1);
+            let addressee = self.addressee(occasion);
+            let whose = addressee.map_or(0, |machine| machine as u64 + 1);
             self.choices.turns_to(occasion.kind() << 32 | whose);
-            let result = self.happen(occasion).and_then(|()| self.look_around());
+            let result = self.happen(occasion, addressee).and_then(|()| self.look_around());
             if let Err(violation) = result {
                 return Err(self.fail(violation));
             }
@@ -176,9 +189,23 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         if let Err(violation) = self.emit(None, &Step::Finished) {
             return Err(self.fail(violation));
         }
-        let Self { queue, machines, sessions, actions, pending, flights, landed, spotter, held, .. } = self;
-        let seen = *spotter.seen();
-        Room { queue, machines, sessions, actions, pending, flights, landed, spotter, held }.keep();
+        let Self {
+            queue,
+            store,
+            cells,
+            machines,
+            sessions,
+            actions,
+            pending,
+            flights,
+            landed,
+            spotter,
+            held,
+            ..
+        } = self;
+        let (objects, seen) = (store.into_objects(), *spotter.seen());
+        Room { queue, objects, cells, machines, sessions, actions, pending, flights, landed, spotter, held }
+            .keep();
         let (digest, lines) = (self.trace.digest(), self.trace.into_lines());
         Ok(Report { worlds: 1, steps: self.steps, digest, seen, lines })
     }
@@ -211,8 +238,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         self.queue.plan(self.at.after(self.scenario.storm), Occasion::Heal);
     }
 
-    fn happen(&mut self, occasion: Occasion) -> Result<(), Violation> {
-        if let Some(machine) = self.addressee(occasion)
+    fn happen(&mut self, occasion: Occasion, addressee: Option<usize>) -> Result<(), Violation> {
+        if let Some(machine) = addressee
             && self.machines[machine].is_paused
         {
             self.machines[machine].missed.push_back(occasion);
@@ -224,7 +251,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
                 self.pass(flight);
                 Ok(())
             }
-            Occasion::Bring { session, letter } => self.bring(session, letter),
+            Occasion::Bring { letter } => self.bring(letter),
             Occasion::Deliver { flight } => {
                 self.deliver(flight)?;
                 self.pass(flight);
@@ -249,23 +276,21 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
 
     /// Returns the machine whose process would notice the occasion.
     fn addressee(&self, occasion: Occasion) -> Option<usize> {
-        match occasion {
-            Occasion::Deliver { flight } | Occasion::GiveUp { flight } => {
-                let session = self.flights[flight].session;
-                self.sessions[session].is_running.then(|| self.sessions[session].machine)
-            }
-            Occasion::Bring { session, .. } | Occasion::Tick { session } | Occasion::Turn { session } => {
-                self.sessions[session].is_running.then(|| self.sessions[session].machine)
-            }
-            Occasion::Wake { machine, .. } => Some(machine),
+        let session = match occasion {
+            Occasion::Bring { letter } => self.letters[letter].as_ref()?.to,
+            Occasion::Deliver { flight } | Occasion::GiveUp { flight } => self.flights[flight].session,
+            Occasion::Tick { session } | Occasion::Turn { session } => session,
+            Occasion::Wake { machine, .. } => return Some(machine),
             Occasion::Arrive { .. }
             | Occasion::Foreign { .. }
             | Occasion::Heal
             | Occasion::Judge
             | Occasion::Resume { .. }
             | Occasion::Start { .. }
-            | Occasion::Weather => None,
-        }
+            | Occasion::Weather => return None,
+        };
+        let session = &self.sessions[session];
+        session.is_running.then_some(session.machine)
     }
 
     fn wake(&mut self, machine: usize, generation: u32) -> Result<(), Violation> {
@@ -324,7 +349,9 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
         result
     }
 
-    /// Tells everybody who watches about a step.
+    /// Tells everybody who watches about a step. Inlined: where a step is made it is known which it is, and to most
+    /// steps most of those who watch have nothing to say.
+    #[inline(always)]
     pub(crate) fn emit(&mut self, actor: Option<usize>, step: &Step<'_>) -> Result<(), Violation> {
         let view = View {
             at: self.at,

@@ -67,6 +67,9 @@ fn a_world_is_drawn_and_written_as_a_test() {
     let drawn = sim(&["--seed", &seed, "--defect", "StealLive", "--transcript", "--picture", &path]);
     assert_eq!(drawn.code, 1);
     assert!(drawn.out.contains("Scenario::of(") && drawn.out.contains("-> write w"), "{}", drawn.out);
+    // It pastes: what comes before the first test is comments.
+    let (prose, _) = drawn.out.split_once("#[test]").expect("a test");
+    assert!(prose.lines().all(|line| line.is_empty() || line.starts_with("// ")), "{prose}");
     let picture = fs::read_to_string(&file).expect("drawn");
     assert!(picture.starts_with("<svg") && picture.contains("G2: "), "{picture}");
     fs::remove_file(file).expect("it is there");
@@ -121,6 +124,11 @@ fn what_would_be_ignored_is_refused_with_a_sentence() {
         (&["--seeds", "5", "--picture", "x.svg"], "--seed or --tape"),
         (&["--seed", "1", "--picture", "x.svg", "--from", "5", "--to", "3"], "after --to"),
         (&["--seeds", "5", "--threads", "1000000"], "--threads"),
+        (&["--seeds", "5", "--threads", "0"], "1 to 1024 threads"),
+        (&["--seeds", "18446744073709551616"], "too large: at most 18446744073709551615"),
+        (&["--seed", "1x"], "not a number"),
+        (&["--seed", "1", "--picture", "/nowhere/at/all.svg"], "there is no folder /nowhere/at"),
+        (&["find", "crash", "--picture", "/"], "it is a folder"),
         (&["--tape", &garbage], "cannot be read"),
         (&["--tape", "garbage text"], "neither a file nor a word of a tape"),
         (&["--tape", "z9999999.z9999999"], "neither a file nor a word of a tape"),
@@ -172,6 +180,7 @@ fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
             &["--seed", &seed, "--defect", "StealLive", "--shrink", "--runs", "4000000000"],
             "interrupted\nshrunk from ",
         ),
+        (&["find", "grant", "--family", "unfit", "--seeds", many], "interrupted: not met in "),
         (
             &["explore", "--nodes", "4", "--cells", "3", "--faults", "4"],
             "interrupted: every check holds within ",

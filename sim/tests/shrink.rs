@@ -31,7 +31,7 @@ fn no_single_choice_of_a_shrunk_tape_can_be_spared() {
         let still_fails = |tape: Vec<u32>| {
             let world = Shrinker::new(0).shrink_tape(&plan, tape)?;
             let is_alike = world.failure.violation.check == found;
-            (is_alike && world.before.effort() <= shrunk.after.effort()).then_some(world.before)
+            (is_alike && world.after.effort() <= shrunk.after.effort()).then_some(world.after)
         };
         for place in 0..shrunk.tape.len() {
             let mut without = shrunk.tape.clone();
@@ -61,6 +61,16 @@ fn a_budget_of_runs_is_kept_and_the_best_so_far_is_returned() {
         assert!(shrunk.after.choices <= shrunk.before.choices);
         assert!(plan.replay(&shrunk.tape, Trace::silent()).is_err());
     }
+}
+
+#[test]
+fn numbers_that_only_say_no_are_gone_before_the_first_world_is_cut() {
+    let plan = Plan { defect: Some(Defect::StealLive), ..Plan::default() };
+    let found = plan.first_caught(0, 50, NonZeroUsize::MIN).expect("caught");
+    let shrunk = Shrinker::new(0).shrink_seed(&plan, found.seed).expect("it fails");
+    assert!(shrunk.after.loud * 4 < shrunk.before.loud * 3, "{shrunk:?}");
+    // It is the same world all the same.
+    assert_eq!(plan.replay(&shrunk.tape, Trace::silent()).expect_err("it fails"), found.failure);
 }
 
 #[test]

@@ -94,7 +94,11 @@ fn every_planted_defect_is_caught_within_its_bound() {
 fn print(caught: &[(Plan, Found, u64)], threads: NonZeroUsize) {
     let seeds: Vec<(Plan, u64)> = caught.iter().map(|(plan, found, _)| (*plan, found.seed)).collect();
     let shrunk = Shrinker::new(RUNS).shrink_all(&seeds, threads);
-    println!("{:<26} {:>6} {:>14}  {:>14} {:>7}  violated", "defect", "seed", "world", "choices", "steps");
+    println!(
+        "{:<26} {:>6} {:>14}  {:>14} {:>9} {:>12}  violated",
+        "defect", "seed", "world", "choices", "not zero", "steps"
+    );
+    let mut sums = [0; 3];
     for ((plan, found, bound), shrunk) in caught.iter().zip(shrunk) {
         let shrunk = shrunk.expect("it was caught there");
         assert_eq!(shrunk.failure.violation.check, found.failure.violation.check, "shrunk to something else");
@@ -102,18 +106,22 @@ fn print(caught: &[(Plan, Found, u64)], threads: NonZeroUsize) {
         let without = sound.replay(&shrunk.tape, Trace::silent());
         assert!(without.is_ok(), "{plan:?}: the shrunk world fails without the defect too");
         println!(
-            "{:<26} {:#06x} {:>5} of {:>5}  {:>5} to {:>5} {:>3} to {:>3}  {}",
+            "{:<26} {:#06x} {:>5} of {:>5}  {:>5} to {:>5} {:>9} {:>4} to {:>4}  {}",
             plan.defect.map_or_else(String::new, |defect| format!("{defect:?}")),
             found.seed,
             found.seed + 1,
             bound,
             shrunk.before.choices,
             shrunk.after.choices,
+            shrunk.after.loud,
             shrunk.before.steps,
             shrunk.after.steps,
             found.failure.violation
         );
+        let after = [shrunk.after.choices, shrunk.after.loud, shrunk.after.steps as usize];
+        sums.iter_mut().zip(after).for_each(|(sum, size)| *sum += size);
     }
+    println!("shrunk, all together: {} choices, {} not zero, {} steps", sums[0], sums[1], sums[2]);
 }
 
 /// How many worlds may be run to make one smaller: enough for all but those that need exact timing.

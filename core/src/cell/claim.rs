@@ -1,6 +1,7 @@
 //! How a cell is won: read the record, judge its holder, compare and swap, settle, and grant only while the
 //! lease is held.
 
+use alloc::boxed::Box;
 use core::mem;
 use core::time::Duration;
 
@@ -146,11 +147,12 @@ impl Cell {
     }
 
     fn judge(&mut self, seen: Seen, ctx: &mut Ctx<'_>) {
-        let node = seen.node.clone();
-        let verdict = ctx.peers.ask(&node, Asker::Cell(ctx.id.clone()), ctx.env);
-        self.state = State::Judging(seen);
-        if let Some(verdict) = verdict {
-            self.on_verdict(&node, verdict, ctx);
+        // Most often it is known, and nobody need be asked.
+        let known = ctx.peers.verdict(&seen.node, ctx.env);
+        let verdict = known.or_else(|| ctx.peers.ask(&seen.node, Asker::Cell(ctx.id.clone()), ctx.env));
+        match verdict {
+            Some(verdict) => self.decide(seen, verdict, ctx),
+            None => self.state = State::Judging(seen),
         }
     }
 
@@ -161,16 +163,20 @@ impl Cell {
             return;
         }
         let State::Judging(seen) = mem::take(&mut self.state) else { return };
+        self.decide(seen, verdict, ctx);
+    }
+
+    /// Decides what follows from the verdict on the node that holds the cell.
+    fn decide(&mut self, seen: Seen, verdict: Verdict, ctx: &mut Ctx<'_>) {
         match verdict {
             Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
             Verdict::Failed(fault) => self.failed(fault, ctx),
             Verdict::Live { addr, .. } => {
-                let by = HeldBy { node: seen.node.clone(), addr, epoch: seen.epoch };
                 let poll = ctx.env.config.poll;
                 let poll = if ctx.env.has(Defect::WaitNoPoll) { crate::config::TTL_MAX * 100 } else { poll };
                 let at = ctx.env.mono().after(ctx.env.rng.jitter(poll * 9 / 10, 100));
                 self.conflicts = 0;
-                self.state = State::Waiting { at, seen, by };
+                self.state = State::Waiting { at, seen, addr };
                 self.give_up_on_time(ctx);
             }
         }
@@ -196,7 +202,7 @@ impl Cell {
             body: record.to_bytes().into(),
             urgent: None,
         };
-        self.state = State::Claiming { write: Write::start(order, ctx.env), epoch, seq };
+        self.state = State::Claiming { write: Box::new(Write::start(order, ctx.env)), epoch, seq };
     }
 
     /// Applies the fate of the claim's write.
@@ -298,16 +304,16 @@ impl Cell {
     /// Answers the callers whose time is over.
     pub(super) fn give_up_on_time(&mut self, ctx: &mut Ctx<'_>) {
         let now = ctx.env.mono();
+        if self.deadline_of_callers().is_some_and(|at| now < at) {
+            return;
+        }
         let mut kept = mem::take(&mut self.wants);
         kept.retain(|want| {
             let error = match &self.state {
-                State::Waiting { by, .. } if now >= want.until => {
+                State::Waiting { seen, addr, .. } if now >= want.until => {
                     let cell = ctx.id.clone();
-                    if want.waits {
-                        ClaimError::Timeout(cell, Some(by.clone()))
-                    } else {
-                        ClaimError::Held(cell, by.clone())
-                    }
+                    let by = HeldBy { node: seen.node.clone(), addr: addr.clone(), epoch: seen.epoch };
+                    if want.waits { ClaimError::Timeout(cell, Some(by)) } else { ClaimError::Held(cell, by) }
                 }
                 _ if now < want.give_up => return true,
                 State::Claiming { write, .. } => ClaimError::Store(write.fault()),

@@ -9,7 +9,7 @@ use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{FenceCause, LossReason, VerifyError};
 use crate::event::{Notice, Outcome, Ticket};
-use crate::id::{ETag, Epoch, WriteId};
+use crate::id::{CellId, ETag, Epoch, WriteId};
 use crate::record::OwnerRecord;
 use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 
@@ -26,8 +26,8 @@ pub(crate) struct Verify {
 const TRIES_MAX: u32 = 3;
 
 impl Verify {
-    pub(super) fn is_awake(&self, target: &Target, env: &Env) -> bool {
-        env.awaits_read(self.read, target)
+    pub(super) fn is_awake(&self, cell: &CellId, env: &Env) -> bool {
+        matches!(env.reads_for(self.read), Some(Target::Cell(awaited)) if awaited == cell)
     }
 
     pub(super) fn fence(self, cause: FenceCause, env: &mut Env) {

@@ -19,18 +19,19 @@ mod held;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
 use crate::defects::Defect;
 use crate::env::{Env, Target};
-use crate::error::{ClaimError, FenceCause, HeldBy, ReleaseError, TransferError, VerifyError};
+use crate::error::{ClaimError, FenceCause, ReleaseError, TransferError, VerifyError};
 use crate::event::{Notice, Outcome, Tenure, Ticket};
 use crate::id::{CellId, ETag, Epoch, NodeId};
 use crate::memory::Memory;
 use crate::peer::{Asker, Peers, Verdict};
 use crate::store::{AttemptId, Fault, ReadId, ReadReply, WriteReply};
-use crate::time::{Deadline, Instant, Timer};
+use crate::time::{Deadline, Instant, Timer, sooner};
 use crate::write::Write;
 
 use give::Giving;
@@ -96,7 +97,8 @@ enum State {
     #[default]
     Idle,
     Claiming {
-        write: Write,
+        /// Boxed, since it is larger than all else that a cell can have and most cells have none.
+        write: Box<Write>,
         epoch: Epoch,
         seq: u64,
     },
@@ -122,7 +124,8 @@ enum State {
     Waiting {
         at: Instant,
         seen: Seen,
-        by: HeldBy,
+        /// The address of the node that was seen.
+        addr: Option<String>,
     },
 }
 
@@ -214,12 +217,15 @@ impl Cells {
         self.with(id, with, |cell, ctx| cell.on_verdict(node, verdict, ctx));
     }
 
+    /// Tells whether anything is due by `now`.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.deadlines.first_key_value().is_some_and(|((at, _), _)| *at <= now)
+    }
+
     /// Does what is due for one cell, if anything is.
     pub(crate) fn wake(&mut self, with: With<'_>) -> bool {
-        let Some(((at, id), _)) = self.deadlines.first_key_value() else { return false };
-        if *at > with.0.mono() {
-            return false;
-        }
+        let due = self.deadlines.first_key_value().filter(|((at, _), _)| *at <= with.0.mono());
+        let Some(((_, id), _)) = due else { return false };
         let id = id.clone();
         self.with(&id, with, |cell, ctx| cell.on_wake(ctx));
         true
@@ -306,14 +312,9 @@ impl Cells {
 
     /// Checks the indices against the cells, and each cell by itself.
     pub(crate) fn check(&self, env: &Env, peers: &Peers) -> Result<(), &'static str> {
-        let (mut deadlines, mut wants, mut giving) = (0, 0, 0);
+        let (mut waiting, mut wants, mut giving) = (0, 0, 0);
         for (id, cell) in &self.map {
-            if let Some(deadline) = cell.deadline() {
-                deadlines += 1;
-                if self.deadlines.get(&(deadline.at, id.clone())) != Some(&deadline.timer) {
-                    return Err("a cell waits for a time at which it is not woken");
-                }
-            }
+            waiting += usize::from(cell.deadline().is_some());
             wants += cell.wants.len();
             giving += usize::from(matches!(cell.state, State::Giving(_)));
             if cell.wants.iter().any(|want| self.claims.get(&want.ticket) != Some(id)) {
@@ -321,8 +322,16 @@ impl Cells {
             }
             cell.check(id, env, peers)?;
         }
-        if deadlines != self.deadlines.len() {
+        // As many entries as cells that wait, and every entry that of one: so each has its own.
+        let waits = |((at, id), timer): (&(Instant, CellId), &Timer)| {
+            let deadline = self.map.get(id).and_then(Cell::deadline);
+            deadline == Some(Deadline { at: *at, timer: *timer })
+        };
+        if !self.deadlines.iter().all(waits) {
             return Err("a cell is woken at a time for which it does not wait");
+        }
+        if waiting != self.deadlines.len() {
+            return Err("a cell waits for a time at which it is not woken");
         }
         if wants != self.claims.len() {
             return Err("a claim is kept that waits for nothing");
@@ -408,15 +417,16 @@ impl Cell {
 
     /// Checks that something will move this cell on, and that somebody needs it.
     fn check(&self, id: &CellId, env: &Env, peers: &Peers) -> Result<(), &'static str> {
-        let target = Target::Cell(id.clone());
         let is_awake = match &self.state {
             State::Claiming { write, .. } => write.is_awake(env),
             State::Giving(giving) => giving.is_awake(env),
-            State::Held { verify, .. } => verify.as_ref().is_none_or(|round| round.is_awake(&target, env)),
+            State::Held { verify, .. } => verify.as_ref().is_none_or(|round| round.is_awake(id, env)),
             State::Idle => return Err("a cell is kept for nothing"),
             State::Judging(seen) => peers.is_asked(&seen.node, &Asker::Cell(id.clone())),
             State::Pausing { .. } | State::Waiting { .. } => true,
-            State::Reading { id: read, .. } => env.awaits_read(*read, &target),
+            State::Reading { id: read, .. } => {
+                matches!(env.reads_for(*read), Some(Target::Cell(awaited)) if awaited == id)
+            }
         };
         if !is_awake {
             return Err("a cell waits for nothing");
@@ -448,12 +458,15 @@ impl Cell {
             State::Waiting { at, .. } => Some(Deadline { at: *at, timer: Timer::Poll }),
             State::Held { .. } | State::Idle | State::Judging(_) | State::Reading { .. } => None,
         };
+        let callers = self.deadline_of_callers().map(|at| Deadline { at, timer: Timer::Poll });
+        sooner(own, callers)
+    }
+
+    /// Returns when the first of those who wait for the cell does so no longer.
+    fn deadline_of_callers(&self) -> Option<Instant> {
         let waiting = matches!(self.state, State::Waiting { .. });
-        let callers = self.wants.iter().map(|want| {
-            let at = if waiting { want.until.min(want.give_up) } else { want.give_up };
-            Deadline { at, timer: Timer::Poll }
-        });
-        callers.chain(own).min()
+        let until = |want: &Want| if waiting { want.until.min(want.give_up) } else { want.give_up };
+        self.wants.iter().map(until).min()
     }
 }
 

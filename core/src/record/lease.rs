@@ -149,6 +149,16 @@ impl LeaseRecord {
     /// Says what is missing, of the wrong type or out of range. Such a lease proves nothing: whoever judges
     /// it assumes the largest ttl allowed.
     pub fn parse(body: &[u8]) -> Result<Self, RecordError> {
+        Self::parse_beside(body, None)
+    }
+
+    /// Parses what was found under the key of a node's lease, which most likely names that node.
+    pub(crate) fn parse_of(node: &NodeId, body: &[u8]) -> Result<Self, RecordError> {
+        Self::parse_beside(body, Some(node))
+    }
+
+    /// Parses the record's bytes; the node is likely to be this one, whose name is then not stored again.
+    fn parse_beside(body: &[u8], likely: Option<&NodeId>) -> Result<Self, RecordError> {
         let wire: WireIn<'_> = fields(body)?;
         let ttl = match wire.ttl_ms.map(Duration::from_millis) {
             Some(ttl) if ttl.is_zero() || ttl > TTL_MAX => {
@@ -156,7 +166,10 @@ impl LeaseRecord {
             }
             ttl => ttl,
         };
-        let node = NodeId::parse(&wire.node).map_err(RecordError::new)?;
+        let node = match likely.filter(|likely| likely.as_str() == wire.node) {
+            Some(likely) => likely.clone(),
+            None => NodeId::parse(&wire.node).map_err(RecordError::new)?,
+        };
         let write = match wire.write {
             None => None,
             Some(Text(text)) => Some(

@@ -21,19 +21,21 @@ impl Check for Belief {
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let (Step::Handled { held, .. }, Some(actor)) = (view.step, view.actor) else { return Ok(()) };
-        for Tenure { cell, epoch } in *held {
-            let rival = view.sessions.iter().enumerate().find_map(|(number, other)| {
-                if number == actor || !other.is_running() {
-                    return None;
-                }
-                other.engine().tenure(cell, view.now(other)).map(|theirs| (number, theirs))
-            });
-            if let Some((number, theirs)) = rival {
+        if held.is_empty() {
+            return Ok(());
+        }
+        for (number, other) in view.sessions.iter().enumerate() {
+            if number == actor || !other.is_running() {
+                continue;
+            }
+            let now = view.now(other);
+            let theirs = |own: &Tenure| Some((own.epoch, other.engine().tenure(&own.cell, now)?));
+            if let Some((epoch, Tenure { cell, epoch: theirs })) = held.iter().find_map(theirs) {
                 let why = format_args!(
                     "{cell} is held twice: at epoch {} by session {} and at epoch {} by session {}",
                     epoch,
                     actor + 1,
-                    theirs.epoch,
+                    theirs,
                     number + 1
                 );
                 return Err(Violation::new("G2", why));

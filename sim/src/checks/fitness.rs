@@ -12,7 +12,7 @@ pub struct Fitness;
 
 impl Check for Fitness {
     fn kinds(&self) -> Kinds {
-        Kinds::DONE.and(Kinds::SENT)
+        Kinds::DONE.and(Kinds::SENT_WRITE)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]

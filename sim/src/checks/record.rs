@@ -15,7 +15,7 @@ pub struct Record;
 
 impl Check for Record {
     fn kinds(&self) -> Kinds {
-        Kinds::SERVED
+        Kinds::SERVED_WRITE
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {

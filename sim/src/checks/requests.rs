@@ -10,7 +10,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tenure_core::{Config, Event, Instant, Key, Notice, Op, WriteOp, WriteReply};
+use tenure_core::{AttemptId, Event, Instant, Key, Notice, Op, WriteReply};
 
 use super::{Check, Violation};
 use crate::kinds::Kinds;
@@ -22,15 +22,25 @@ use crate::view::{Step, View};
 #[derive(Debug, Default)]
 pub struct Requests {
     memories: Vec<Memory>,
+    /// How many requests for its own lease a node may make at once, once that is known: the same for all.
+    lease_burst: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Memory {
     /// Writes that have not been answered.
-    open: Vec<WriteOp>,
+    open: Vec<Attempt>,
     /// Writes that the store asked to put off, and when.
     rests: Vec<(Arc<[u8]>, Instant)>,
     buckets: Vec<Bucket>,
+}
+
+/// A write under way.
+#[derive(Clone, Debug)]
+struct Attempt {
+    id: AttemptId,
+    key: Key,
+    body: Arc<[u8]>,
 }
 
 /// What has been asked for one key lately.
@@ -44,7 +54,12 @@ struct Bucket {
 
 impl Check for Requests {
     fn kinds(&self) -> Kinds {
-        Kinds::ASKED.and(Kinds::CLONED).and(Kinds::NOTICED).and(Kinds::SENT).and(Kinds::TOLD)
+        Kinds::ASKED
+            .and(Kinds::CLONED)
+            .and(Kinds::NOTICED)
+            .and(Kinds::SENT_READ)
+            .and(Kinds::SENT_WRITE)
+            .and(Kinds::TOLD_WRITE)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
@@ -57,17 +72,19 @@ impl Check for Requests {
             self.memories[actor] = self.memories[*of].clone();
             return Ok(());
         }
+        let ttl = view.scenario.config.ttl;
         let memory = &mut self.memories[actor];
         match view.step {
             Step::Asked(..) => memory.asked(),
             Step::Noticed(Notice::Fenced(_)) => *memory = Memory::default(),
             Step::Sent(op) => {
-                return memory.sent(view, session, op).map_err(|why| {
+                let lease_burst = *self.lease_burst.get_or_insert_with(|| BURST + 2 * last_tries(ttl));
+                return memory.sent(view, session, op, lease_burst).map_err(|why| {
                     let why = format_args!("session {}: {why}: {}", actor + 1, Request(op));
                     Violation::new("requests", why)
                 });
             }
-            Step::Told(event) => memory.told(event, view.now(session).mono),
+            Step::Told(Event::WriteDone(id, reply)) => memory.told(*id, reply, view.now(session).mono),
             _ => {}
         }
         Ok(())
@@ -81,36 +98,41 @@ impl Memory {
         }
     }
 
-    fn told(&mut self, event: &Event, now: Instant) {
-        let Event::WriteDone(id, reply) = event else { return };
-        let Some(place) = self.open.iter().position(|open| open.id == *id) else { return };
-        let op = self.open.swap_remove(place);
+    fn told(&mut self, id: AttemptId, reply: &WriteReply, now: Instant) {
+        let Some(place) = self.open.iter().position(|open| open.id == id) else { return };
+        let Attempt { body, .. } = self.open.swap_remove(place);
         if matches!(reply, WriteReply::Throttled { .. }) {
-            self.rests.push((op.body, now));
+            self.rests.push((body, now));
         }
     }
 
-    fn sent(&mut self, view: &View<'_>, session: &Session, op: &Op) -> Result<(), &'static str> {
+    fn sent(
+        &mut self,
+        view: &View<'_>,
+        session: &Session,
+        op: &Op,
+        lease_burst: u64,
+    ) -> Result<(), &'static str> {
         let now = view.now(session).mono;
         let config = &view.scenario.config;
+        let burst = |key: &Key| if key == session.lease_key() { lease_burst } else { BURST };
         match op {
-            Op::Read(op) => self.pay(&op.key, now, config.poll, burst(session, config, &op.key)),
+            Op::Read(op) => self.pay(&op.key, now, config.poll, burst(&op.key)),
             Op::Write(op) => {
-                // A renewal leaves room for one more attempt before authority ends, however little rest that allows.
-                let is_urgent = op.key == *session.lease_key()
-                    && session
-                        .engine()
-                        .authority()
-                        .is_none_or(|until| now >= until.before(config.attempt_timeout));
                 self.rests.retain(|(_, since)| now.since(*since) < REST);
-                if self.rests.iter().any(|(body, _)| *body == op.body) && !is_urgent {
-                    return Err("a throttled write is sent again within a second");
+                if self.rests.iter().any(|(body, _)| *body == op.body) {
+                    // A renewal leaves room for one more attempt before authority ends, however little rest that allows.
+                    let leaves_room = |until: Instant| now < until.before(config.attempt_timeout);
+                    if op.key != *session.lease_key() || session.engine().authority().is_some_and(leaves_room)
+                    {
+                        return Err("a throttled write is sent again within a second");
+                    }
                 }
                 if self.open.iter().any(|open| open.key == op.key) {
                     return Err("a second write to a record while the first is in flight");
                 }
-                self.open.push(op.clone());
-                self.pay(&op.key, now, config.poll, burst(session, config, &op.key))
+                self.open.push(Attempt { id: op.id, key: op.key.clone(), body: op.body.clone() });
+                self.pay(&op.key, now, config.poll, burst(&op.key))
             }
             Op::List(_) | Op::Remove(_) => Ok(()),
         }
@@ -124,16 +146,16 @@ impl Memory {
                 self.buckets.last_mut().expect("just pushed")
             }
         };
-        let gone = now.since(bucket.at).as_nanos() * u128::from(PER_POLL * REQUEST) / poll.as_nanos().max(1);
-        bucket.level = bucket.level.saturating_sub(u64::try_from(gone).unwrap_or(u64::MAX)) + REQUEST;
+        // In 64 bits, since a longer division is slow: more than two months would count as that.
+        let gone = nanos(now.since(bucket.at)).saturating_mul(PER_POLL * REQUEST) / nanos(poll).max(1);
+        bucket.level = bucket.level.saturating_sub(gone) + REQUEST;
         bucket.at = now;
         if bucket.level > burst * REQUEST { Err("more requests than its budget allows") } else { Ok(()) }
     }
 }
 
-/// Returns how many requests for a key may come at once.
-fn burst(session: &Session, config: &Config, key: &Key) -> u64 {
-    if key == session.lease_key() { BURST + 2 * last_tries(config.ttl) } else { BURST }
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Returns how often a renewal may fail before authority ends. Each try is a write or a read, or both if the write is

@@ -38,7 +38,7 @@ impl Check for Sessions {
             .and(Kinds::HANDLED)
             .and(Kinds::NOTICED)
             .and(Kinds::SENT)
-            .and(Kinds::SERVED)
+            .and(Kinds::SERVED_WRITE)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]

@@ -28,7 +28,7 @@ struct Twin {
 
 impl Check for Twins {
     fn kinds(&self) -> Kinds {
-        Kinds::CLONED.and(Kinds::NOTICED).and(Kinds::SENT)
+        Kinds::CLONED.and(Kinds::NOTICED).and(Kinds::SENT_WRITE)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]

@@ -19,7 +19,7 @@ pub struct Writes {
 
 impl Check for Writes {
     fn kinds(&self) -> Kinds {
-        Kinds::CLONED.and(Kinds::SENT)
+        Kinds::CLONED.and(Kinds::SENT_REMOVE).and(Kinds::SENT_WRITE)
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {

@@ -1,7 +1,7 @@
 //! What can be asked for.
 
-use core::num::NonZeroUsize;
-use std::path::PathBuf;
+use core::num::{IntErrorKind, NonZeroUsize};
+use std::path::{Path, PathBuf};
 
 use crate::{Family, Plan, Witness};
 use clap::{Parser, Subcommand};
@@ -32,7 +32,8 @@ pub(crate) struct Args {
     /// Run all worlds, whatever they violate, and count what that is
     #[arg(long, conflicts_with_all = ["seed", "tape"])]
     pub(crate) survey: bool,
-    /// Demand that every planted defect is caught
+    /// Run worlds with each planted bug in turn until it is caught. In the sources `cargo teeth` demands that each is
+    /// within a stated number of worlds, and shrinks them
     #[arg(long, conflicts_with_all = ["seed", "tape", "survey", "defect"])]
     pub(crate) teeth: bool,
     #[command(flatten)]
@@ -48,7 +49,7 @@ pub(crate) struct Range {
     #[arg(long, value_name = "SEED", value_parser = number, default_value = "0")]
     pub(crate) start: u64,
     /// How many worlds run at once [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZeroUsize>,
 }
 
@@ -65,9 +66,7 @@ impl Args {
         if from > to {
             return Err(format!("--from {from} is after --to {to}"));
         }
-        if self.range.threads().get() > THREADS_MAX {
-            return Err(format!("--threads {}: no more than {THREADS_MAX}", self.range.threads()));
-        }
+        self.picture().map_or(Ok(()), writable)?;
         let defect = match &self.command {
             Some(Command::Explore(explore)) => explore.wants_defects(),
             Some(Command::Find(find)) => find.world.defect.is_some(),
@@ -80,6 +79,14 @@ impl Args {
             );
         }
         Ok(())
+    }
+
+    fn picture(&self) -> Option<&Path> {
+        match &self.command {
+            Some(Command::Find(find)) => find.picture.as_deref(),
+            Some(Command::Explore(_) | Command::Pictures(_)) => None,
+            None => self.output.picture.as_deref(),
+        }
     }
 }
 
@@ -177,7 +184,31 @@ fn number(text: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| "not a number".to_owned())
+    parsed.map_err(|error| {
+        if *error.kind() == IntErrorKind::PosOverflow {
+            format!("too large: at most {} or 0x{0:x}", u64::MAX)
+        } else {
+            "not a number from 0 on, as in 42 or 0x2a".to_owned()
+        }
+    })
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number = usize::try_from(number(text)?).ok().filter(|number| *number <= THREADS_MAX);
+    number.and_then(NonZeroUsize::new).ok_or_else(|| format!("1 to {THREADS_MAX} threads can run worlds"))
+}
+
+/// Refuses a file that cannot be written while nothing has been done for it yet.
+fn writable(path: &Path) -> Result<(), String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let why = if path.is_dir() {
+        "it is a folder".to_owned()
+    } else if folder.is_dir() {
+        return Ok(());
+    } else {
+        format!("there is no folder {}", folder.display())
+    };
+    Err(format!("{} cannot be written: {why}", path.display()))
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

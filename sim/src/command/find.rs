@@ -1,5 +1,7 @@
 //! A small world that meets a hard situation: to understand it, to draw it, to write a test about it.
 
+use core::cell::Cell;
+
 use crate::picture::{Film, Span};
 use crate::{Meeting, Plan, Prng, Recorder, Shrinker, Shrunk, Tape, Trace, Witness, World};
 
@@ -11,17 +13,25 @@ use super::{Ended, Verdict, interrupt, one, show};
 pub(crate) fn main(name: &str, args: &Find) -> Ended {
     let plan = args.world.plan();
     let seeds = args.start..args.start.saturating_add(args.seeds);
+    let words: Vec<&str> = args.witnesses.iter().map(|witness| witness.as_str()).collect();
+    say!("looking for {} in {} worlds from seed {:#x} on", words.join(", "), args.seeds, args.start);
+    let looked = Cell::new(0);
+    let seeds = seeds.inspect(|_| looked.set(looked.get() + 1));
     let Some((seed, shrunk)) = smallest(&plan, seeds, FIRST, &args.witnesses, args.runs) else {
-        say!("not met in {} worlds", args.seeds);
+        let so_far = if interrupt::goes_on() { "" } else { "interrupted: " };
+        say!("{so_far}not met in {} of {} worlds", looked.get(), args.seeds);
         return Ok(Verdict::Violated.unless_interrupted());
     };
+    if !interrupt::goes_on() {
+        say!("interrupted after {} of {} worlds", looked.get(), args.seeds);
+    }
     say!("seed {seed:#x} meets it: {}", show::sizes(&shrunk));
     let result = one::replay(&plan, &shrunk.tape, Meeting::of(&args.witnesses), Trace::full());
     if let Err(failure) = &result {
         failure.lines.iter().for_each(|line| say!("    {line}"));
         say!("met at t={}: {}", failure.at, failure.violation.why);
     }
-    show::commands(name, &show::tape(&plan, &shrunk.tape), false);
+    show::commands(name, &show::tape(&plan, &shrunk.tape), "", "world.svg");
     if let Some(path) = &args.picture {
         one::write(path, &picture(&plan, &shrunk, &shrunk.failure.violation.why))?;
     }
@@ -29,7 +39,7 @@ pub(crate) fn main(name: &str, args: &Find) -> Ended {
 }
 
 /// Draws a world until a little after it has met what was looked for.
-pub(crate) fn picture(plan: &Plan, shrunk: &Shrunk, title: &str) -> String {
+fn picture(plan: &Plan, shrunk: &Shrunk, title: &str) -> String {
     let film = Film::default();
     // That it holds, or what else it meets later, is not the question.
     let _ = one::replay(plan, &shrunk.tape, film.clone(), Trace::silent());
@@ -43,7 +53,7 @@ pub(crate) fn picture(plan: &Plan, shrunk: &Shrunk, title: &str) -> String {
 
 /// Shrinks the worlds of the first few seeds that meet all of these, with so many runs in all, and returns the smallest
 /// with its seed.
-pub(crate) fn smallest(
+fn smallest(
     plan: &Plan,
     seeds: impl Iterator<Item = u64>,
     first: u32,

@@ -12,7 +12,7 @@ use crate::{
 
 use super::args::{Args, Output};
 use super::print::say;
-use super::{Ended, Verdict, interrupt, show};
+use super::{Ended, Verdict, interrupt, print, show};
 
 /// Runs the world of a seed or a tape, and makes of it what was asked for.
 pub(crate) fn main(program: &str, args: &Args) -> Ended {
@@ -21,6 +21,10 @@ pub(crate) fn main(program: &str, args: &Args) -> Ended {
         (Some(text), _) => read(text)?,
         (None, seed) => record(&plan, seed.unwrap_or_default()),
     };
+    if output.transcript {
+        // Whatever else is printed must not be in the way of whoever pastes the tests.
+        print::comments();
+    }
     let name = match (args.seed, &args.tape) {
         (Some(seed), _) => format!("seed {seed:#x}"),
         (None, _) => "the tape".to_owned(),
@@ -42,11 +46,11 @@ pub(crate) fn main(program: &str, args: &Args) -> Ended {
         Err(failure) => {
             say!("{failure}");
             if is_shrunk {
-                show::commands(program, &show::tape(&plan, &tape), false);
+                show::commands(program, &show::tape(&plan, &tape), "", "failure.svg");
             } else if !is_traced {
                 let world =
                     args.seed.map_or_else(|| show::tape(&plan, &tape), |seed| show::seed(&plan, seed));
-                show::commands(program, &world, true);
+                show::commands(program, &world, " --shrink", "failure.svg");
             }
             Verdict::Violated
         }
@@ -138,7 +142,7 @@ fn transcripts(transcripts: &[Transcript], failure: Option<&Failure>) {
     let named: Vec<&Transcript> = transcripts.iter().filter(|transcript| is_named(transcript)).collect();
     let shown = if named.is_empty() { transcripts.iter().collect() } else { named };
     for transcript in shown {
-        say!("\n{transcript}");
+        print::code(&format_args!("\n{transcript}"));
     }
 }
 

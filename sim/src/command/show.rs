@@ -10,17 +10,18 @@ pub(crate) fn found(name: &str, plan: &Plan, found: &Found) {
         Err(failure) => say!("seed {:#x}\n{failure}", found.seed),
         Ok(_) => say!("seed {:#x}\n{}\nbut it held when run again", found.seed, found.failure),
     }
-    commands(name, &seed(plan, found.seed), true);
+    commands(name, &seed(plan, found.seed), " --shrink", "failure.svg");
 }
 
-/// Shows the commands that replay a world.
-pub(crate) fn commands(name: &str, world: &str, shrinks: bool) {
+/// Shows the commands that replay a world, and that draw it into this file; `shrink` is the word that makes it smaller
+/// first, if it is not yet.
+pub(crate) fn commands(name: &str, world: &str, shrink: &str, picture: &str) {
     say!("trace:  {name} {world} --trace");
-    if shrinks {
-        say!("shrink: {name} {world} --shrink");
+    if !shrink.is_empty() {
+        say!("shrink: {name} {world}{shrink}");
     }
-    say!("draw:   {name} {world}{} --picture failure.svg", if shrinks { " --shrink" } else { "" });
-    say!("test:   {name} {world}{} --transcript", if shrinks { " --shrink" } else { "" });
+    say!("draw:   {name} {world}{shrink} --picture {picture}");
+    say!("test:   {name} {world}{shrink} --transcript");
 }
 
 /// Says how small a world became.

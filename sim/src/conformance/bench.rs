@@ -1,33 +1,39 @@
 //! One client of the store under test: it tries again what was not answered, settles what may have happened,
 //! and remembers which keys to remove.
 
-use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tenure_core::{
-    AttemptId, ETag, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId, ReadOp, ReadReply, RemoveId,
-    RemoveOp, RemoveReply, Reply, Stamps, WriteOp, WriteReply,
+    AttemptId, ETag, FaultKind, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId, ReadOp, ReadReply,
+    RemoveId, RemoveOp, RemoveReply, Reply, Stamps, WriteOp, WriteReply,
 };
 
-use super::report::{Answer, Trouble, fails, unclear};
+use super::Settings;
+use super::report::{self, Report, Trouble, fails, faulty, unclear};
+use super::suite::{Answer, Batch, Desk, Release, Spelling};
 
 /// How often one question is put before its answer counts as unclear.
 const ATTEMPTS: u32 = 8;
+/// How long one question may be put before its answer counts as unclear.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The least time to leave a throttling store alone.
 const THROTTLE_MIN: Duration = Duration::from_secs(1);
-
-/// Numbers requests and bodies; shared, so that no two contenders send equal bytes.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// How many operations of one kind are executed at once where many are needed.
+const WIDTH: usize = 8;
 
 /// The client.
-pub(super) struct Bench<'a> {
-    seed: u64,
-    timeout: Duration,
-    execute: &'a mut dyn FnMut(Op) -> Reply,
-    pause: &'a mut dyn FnMut(Duration),
+pub(super) struct Bench {
+    pub(super) settings: Settings,
+    /// How tags are spelled from now on.
+    pub(super) spelling: Spelling,
+    desk: Rc<Desk>,
+    number: u64,
     used: BTreeSet<Key>,
+    has_written: bool,
+    is_cleaning: bool,
 }
 
 /// What became of a write.
@@ -45,211 +51,376 @@ pub(super) enum Seen {
     Unchanged(Stamps),
 }
 
-impl<'a> Bench<'a> {
-    pub(super) fn new(
-        seed: u64,
-        timeout: Duration,
-        execute: &'a mut dyn FnMut(Op) -> Reply,
-        pause: &'a mut dyn FnMut(Duration),
-    ) -> Self {
-        Self { seed, timeout, execute, pause, used: BTreeSet::new() }
+/// How often and how long a question may still be put.
+struct Budget {
+    attempts: u32,
+    spent: Duration,
+}
+
+impl Bench {
+    pub(super) fn new(desk: Rc<Desk>, settings: Settings) -> Self {
+        let (number, used) = (0, BTreeSet::new());
+        Self {
+            settings,
+            spelling: Spelling::AsSet,
+            desk,
+            number,
+            used,
+            has_written: false,
+            is_cleaning: false,
+        }
+    }
+
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Tells whether no further question is to be asked.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.desk.is_stopped() && !self.is_cleaning
+    }
+
+    /// Tells whether there may be something to remove.
+    pub(super) fn has_written(&self) -> bool {
+        self.has_written
+    }
+
+    /// Changes the report.
+    pub(super) fn note(&self, note: impl FnOnce(&mut Report)) {
+        self.desk.note(note);
     }
 
     /// Returns one of the 65,536 keys of this seed; they share the first 12 digits, and so a prefix.
     pub(super) fn key(&mut self, index: u16) -> Key {
-        self.note(Key::probe(self.seed << 16 | u64::from(index)))
+        self.remember(Key::probe(self.settings.seed << 16 | u64::from(index)))
     }
 
     /// Remembers to remove this key in the end.
-    pub(super) fn note(&mut self, key: Key) -> Key {
+    pub(super) fn remember(&mut self, key: Key) -> Key {
         self.used.insert(key.clone());
         key
     }
 
     /// Returns the text that all keys of this seed begin with.
     pub(super) fn prefix(&self) -> String {
-        Key::probe(self.seed << 16).as_str().trim_end_matches("0000").to_owned()
+        Key::probe(self.settings.seed << 16).as_str().trim_end_matches("0000").to_owned()
     }
 
     /// Returns a body like no other of the same length as every other.
-    pub(super) fn body(&self) -> Arc<[u8]> {
-        format!(r#"{{"probe":"{:016x}","write":{:020}}}"#, self.seed, number()).into_bytes().into()
+    pub(super) fn body(&mut self) -> Arc<[u8]> {
+        let number = self.number();
+        format!(r#"{{"probe":"{:016x}","write":{number:020}}}"#, self.settings.seed).into_bytes().into()
+    }
+
+    /// Has one operation executed.
+    pub(super) async fn one(&mut self, op: Op) -> Result<Answer, Trouble> {
+        let mut answers = self.together(vec![op], Release::Whole).await?;
+        answers.pop().ok_or_else(|| unclear("the runner gave no answer"))
+    }
+
+    /// Has several operations executed at the same time; there are as many answers.
+    pub(super) async fn together(&mut self, ops: Vec<Op>, release: Release) -> Result<Vec<Answer>, Trouble> {
+        if self.is_stopped() {
+            return Err(unclear("it was not asked to the end"));
+        }
+        let count = ops.len();
+        let answers = self.desk.execute(Batch { ops, release, spelling: self.spelling }).await;
+        if answers.len() != count {
+            return Err(unclear(format!("the runner gave {} answers to {count} operations", answers.len())));
+        }
+        Ok(answers)
+    }
+
+    pub(super) fn write_op(&mut self, key: &Key, guard: &Guard, body: &Arc<[u8]>) -> Op {
+        self.has_written = true;
+        Op::Write(WriteOp {
+            id: AttemptId::new(self.number()),
+            key: key.clone(),
+            guard: guard.clone(),
+            body: Arc::clone(body),
+            timeout: self.settings.timeout,
+        })
     }
 
     /// Writes, and finds out what became of it.
-    pub(super) fn write(&mut self, key: &Key, guard: &Guard, body: &Arc<[u8]>) -> Result<Fate, Trouble> {
-        let mut open = false;
-        let mut last = String::new();
-        let mut denied = 0;
-        for attempt in 0..ATTEMPTS {
-            let op = WriteOp {
-                id: AttemptId::new(number()),
-                key: key.clone(),
-                guard: guard.clone(),
-                body: body.clone(),
-                timeout: self.timeout,
-            };
-            let Reply::Write(reply) = (self.execute)(Op::Write(op)) else {
-                return Err(fails(format!("a write of {key} was answered as if it were something else")));
-            };
-            last = format!("{reply:?}");
+    pub(super) async fn write(
+        &mut self,
+        key: &Key,
+        guard: &Guard,
+        body: &Arc<[u8]>,
+    ) -> Result<Fate, Trouble> {
+        let (mut budget, mut open, mut denied) = (Budget::new(), false, 0);
+        loop {
+            let op = self.write_op(key, guard, body);
+            let answer = self.one(op).await?;
+            let Reply::Write(reply) = answer.reply else { return Err(wrong_kind("a write", key.as_str())) };
+            let last = format!("{reply:?}");
             match reply {
                 WriteReply::Applied { etag } => return Ok(Fate::Applied(etag)),
                 WriteReply::Refused(fault) if !open => {
-                    return Err(fails(format!("a write of {key} was refused: {fault}")));
+                    return Err(faulty(format_args!("a write of {key} was refused"), &fault));
                 }
                 WriteReply::Rejected => denied += 1,
                 WriteReply::Unknown(_) => open = true,
-                WriteReply::Throttled { after } => {
-                    (self.pause)(after.unwrap_or_default().max(THROTTLE_MIN));
-                    continue;
+                WriteReply::Throttled { .. }
+                | WriteReply::Conflict
+                | WriteReply::NotApplied(_)
+                | WriteReply::Refused(_) => {}
+            }
+            let cause = cause(&reply);
+            let is_last = budget.spend(answer.took);
+            if let WriteReply::Throttled { after } = reply {
+                self.wait(&mut budget, after.unwrap_or_default().max(THROTTLE_MIN)).await;
+            } else {
+                // Whoever was told "no" may have won with an earlier attempt, even one that was sent for him.
+                if let Some(fate) = self.settle(key, guard, body).await? {
+                    return Ok(fate);
                 }
-                WriteReply::Conflict | WriteReply::NotApplied(_) | WriteReply::Refused(_) => {}
+                self.wait_a_little(&mut budget).await;
             }
-            // Whoever was told "no" may have won with an earlier attempt, even one that was sent for him.
-            if let Some(fate) = self.settle(key, guard, body)? {
-                return Ok(fate);
+            if !is_last {
+                continue;
             }
-            self.wait_before(attempt + 1);
+            if denied == budget.attempts {
+                return Err(fails(format!("a write of {key} was always rejected although its guard holds")));
+            }
+            let times = budget.attempts;
+            let open =
+                unclear(format!("a write of {key} was tried {times} times; the last answer was {last}"));
+            return Err(Trouble { cause, ..open });
         }
-        if denied == ATTEMPTS {
-            return Err(fails(format!("a write of {key} was always rejected although its guard holds")));
-        }
-        Err(unclear(format!("a write of {key} was tried {ATTEMPTS} times; the last answer was {last}")))
     }
 
     /// Looks whether a write has been decided; nothing if what its guard names is still there.
-    fn settle(&mut self, key: &Key, guard: &Guard, body: &[u8]) -> Result<Option<Fate>, Trouble> {
-        Ok(match (self.read(key, None)?, guard) {
+    async fn settle(&mut self, key: &Key, guard: &Guard, body: &[u8]) -> Result<Option<Fate>, Trouble> {
+        Ok(match (self.read(key, None).await?, guard) {
             (Seen::Found { etag, body: found, .. }, _) if *found == *body => Some(Fate::Applied(etag)),
             (Seen::Found { etag, .. }, Guard::Match(expected)) if etag == *expected => None,
             (Seen::Missing, Guard::Absent) => None,
             (Seen::Found { .. } | Seen::Missing, _) => Some(Fate::Rejected),
-            (Seen::Unchanged(_), _) => {
-                return Err(fails(format!("a plain read of {key} was answered as a conditional one")));
-            }
+            (Seen::Unchanged(_), _) => return Err(unasked_condition(key)),
         })
     }
 
+    pub(super) fn read_op(&mut self, key: &Key, unless: Option<&ETag>) -> Op {
+        let (id, timeout) = (ReadId::new(self.number()), self.settings.timeout);
+        Op::Read(ReadOp { id, key: key.clone(), unless: unless.cloned(), timeout })
+    }
+
     /// Reads, conditionally if a tag is given.
-    pub(super) fn read(&mut self, key: &Key, unless: Option<&ETag>) -> Result<Seen, Trouble> {
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            let op = ReadOp {
-                id: ReadId::new(number()),
-                key: key.clone(),
-                unless: unless.cloned(),
-                timeout: self.timeout,
-            };
-            let Reply::Read(reply) = (self.execute)(Op::Read(op)) else {
-                return Err(fails(format!("a read of {key} was answered as if it were something else")));
-            };
+    pub(super) async fn read(&mut self, key: &Key, unless: Option<&ETag>) -> Result<Seen, Trouble> {
+        let mut budget = Budget::new();
+        loop {
+            let op = self.read_op(key, unless);
+            let answer = self.one(op).await?;
+            let Reply::Read(reply) = answer.reply else { return Err(wrong_kind("a read", key.as_str())) };
+            let is_last = budget.spend(answer.took);
             match reply {
                 ReadReply::Found { etag, body, stamps } => return Ok(Seen::Found { etag, body, stamps }),
                 ReadReply::Missing => return Ok(Seen::Missing),
                 ReadReply::Unchanged(stamps) => return Ok(Seen::Unchanged(stamps)),
-                ReadReply::Throttled { after } => (self.pause)(after.unwrap_or_default().max(THROTTLE_MIN)),
-                ReadReply::Failed(fault) => {
-                    last = fault.to_string();
-                    self.wait_before(attempt + 1);
+                ReadReply::Throttled { .. } if is_last => return Err(throttled(key.as_str())),
+                ReadReply::Throttled { after } => {
+                    self.wait(&mut budget, after.unwrap_or_default().max(THROTTLE_MIN)).await;
                 }
+                ReadReply::Failed(fault) if is_last || is_final(fault.kind) => {
+                    return Err(faulty(format_args!("{key} could not be read"), &fault));
+                }
+                ReadReply::Failed(_) => self.wait_a_little(&mut budget).await,
             }
         }
-        Err(unclear(format!("{key} could not be read: {last}")))
     }
 
     /// Reads a record that must be there.
-    pub(super) fn found(&mut self, key: &Key) -> Result<(ETag, Box<[u8]>, Stamps), Trouble> {
-        match self.read(key, None)? {
+    pub(super) async fn found(&mut self, key: &Key) -> Result<(ETag, Box<[u8]>, Stamps), Trouble> {
+        match self.read(key, None).await? {
             Seen::Found { etag, body, stamps } => Ok((etag, body, stamps)),
             Seen::Missing => Err(fails(format!("{key} was stored and is missing"))),
-            Seen::Unchanged(_) => {
-                Err(fails(format!("a plain read of {key} was answered as a conditional one")))
-            }
+            Seen::Unchanged(_) => Err(unasked_condition(key)),
         }
     }
 
     /// Creates a record, which must succeed.
-    pub(super) fn create(&mut self, key: &Key, body: &Arc<[u8]>) -> Result<ETag, Trouble> {
-        match self.write(key, &Guard::Absent, body)? {
+    pub(super) async fn create(&mut self, key: &Key, body: &Arc<[u8]>) -> Result<ETag, Trouble> {
+        match self.write(key, &Guard::Absent, body).await? {
             Fate::Applied(etag) => Ok(etag),
             Fate::Rejected => Err(unclear(format!("{key} exists already; use another seed"))),
         }
     }
 
+    /// Creates many records, a few at a time, each with a body of its own.
+    pub(super) async fn create_all(&mut self, keys: &[Key]) -> Result<Vec<ETag>, Trouble> {
+        let mut tags = Vec::new();
+        for some in keys.chunks(WIDTH) {
+            let bodies: Vec<_> = some.iter().map(|_| self.body()).collect();
+            let ops = some.iter().zip(&bodies).map(|(key, body)| self.write_op(key, &Guard::Absent, body));
+            let ops = ops.collect();
+            let answers = self.together(ops, Release::Whole).await?;
+            for ((key, body), answer) in some.iter().zip(&bodies).zip(answers) {
+                match answer.reply {
+                    Reply::Write(WriteReply::Applied { etag }) => tags.push(etag),
+                    // One at a time again, and patiently.
+                    Reply::Write(_) | Reply::List(_) | Reply::Read(_) | Reply::Remove(_) => {
+                        tags.push(self.create(key, body).await?);
+                    }
+                }
+            }
+        }
+        Ok(tags)
+    }
+
     /// Replaces a version that is there, which must succeed.
-    pub(super) fn update(&mut self, key: &Key, etag: &ETag, body: &Arc<[u8]>) -> Result<ETag, Trouble> {
-        match self.write(key, &Guard::Match(etag.clone()), body)? {
+    pub(super) async fn update(&mut self, key: &Key, etag: &ETag, body: &Arc<[u8]>) -> Result<ETag, Trouble> {
+        match self.write(key, &Guard::Match(etag.clone()), body).await? {
             Fate::Applied(etag) => Ok(etag),
             Fate::Rejected => Err(fails(format!("an update of {key} under its own tag {etag} was rejected"))),
         }
     }
 
-    /// Lists one page.
-    pub(super) fn list(&mut self, prefix: &str, after: Option<Arc<str>>) -> Result<Page, Trouble> {
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            let op = ListOp {
-                id: ListId::new(number()),
-                prefix: prefix.into(),
-                after: after.clone(),
-                timeout: self.timeout,
-            };
-            let Reply::List(reply) = (self.execute)(Op::List(op)) else {
-                return Err(fails(format!(
-                    "a listing of {prefix} was answered as if it were something else"
-                )));
-            };
+    /// Lists one page; says, beside it, when it was asked for and how long it took.
+    pub(super) async fn list(
+        &mut self,
+        prefix: &str,
+        after: Option<Arc<str>>,
+    ) -> Result<(Page, Answer), Trouble> {
+        let mut budget = Budget::new();
+        loop {
+            let (id, timeout) = (ListId::new(self.number()), self.settings.timeout);
+            let op = ListOp { id, prefix: prefix.into(), after: after.clone(), timeout };
+            let mut answer = self.one(Op::List(op)).await?;
+            let Reply::List(reply) = &mut answer.reply else { return Err(wrong_kind("a listing", prefix)) };
+            let is_last = budget.spend(answer.took);
             match reply {
-                ListReply::Page(page) => return Ok(page),
-                ListReply::Throttled { after } => (self.pause)(after.unwrap_or_default().max(THROTTLE_MIN)),
-                ListReply::Failed(fault) => {
-                    last = fault.to_string();
-                    self.wait_before(attempt + 1);
+                ListReply::Page(page) => return Ok((core::mem::take(page), answer)),
+                ListReply::Throttled { .. } if is_last => return Err(throttled(prefix)),
+                ListReply::Throttled { after } => {
+                    let after = after.unwrap_or_default().max(THROTTLE_MIN);
+                    self.wait(&mut budget, after).await;
                 }
+                ListReply::Failed(fault) if is_last || is_final(fault.kind) => {
+                    return Err(faulty(format_args!("{prefix} could not be listed"), fault));
+                }
+                ListReply::Failed(_) => self.wait_a_little(&mut budget).await,
             }
         }
-        Err(unclear(format!("{prefix} could not be listed: {last}")))
     }
 
     /// Removes a record, whether or not it is there.
-    pub(super) fn remove(&mut self, key: &Key) -> Result<(), Trouble> {
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            let op = RemoveOp { id: RemoveId::new(number()), key: key.clone(), timeout: self.timeout };
-            match (self.execute)(Op::Remove(op)) {
-                Reply::Remove(RemoveReply::Removed) => return Ok(()),
-                Reply::Remove(RemoveReply::Failed(fault)) => {
-                    last = fault.to_string();
-                    self.wait_before(attempt + 1);
+    pub(super) async fn remove(&mut self, key: &Key) -> Result<(), Trouble> {
+        let mut budget = Budget::new();
+        loop {
+            let op = self.remove_op(key);
+            let answer = self.one(op).await?;
+            let Reply::Remove(reply) = answer.reply else {
+                return Err(wrong_kind("a removal", key.as_str()));
+            };
+            let is_last = budget.spend(answer.took);
+            match reply {
+                RemoveReply::Removed => return Ok(()),
+                RemoveReply::Failed(fault) if is_last || is_final(fault.kind) => {
+                    return Err(faulty(format_args!("{key} could not be removed"), &fault));
                 }
-                Reply::List(_) | Reply::Read(_) | Reply::Write(_) => {
-                    return Err(fails(format!(
-                        "a removal of {key} was answered as if it were something else"
-                    )));
+                RemoveReply::Failed(fault) if fault.kind == FaultKind::Throttled => {
+                    self.wait(&mut budget, THROTTLE_MIN).await;
                 }
+                RemoveReply::Failed(_) => self.wait_a_little(&mut budget).await,
             }
         }
-        Err(unclear(format!("{key} could not be removed: {last}")))
     }
 
-    /// Removes every key that was used.
-    pub(super) fn clean(&mut self) -> Answer {
-        let mut left = None;
-        for key in core::mem::take(&mut self.used) {
-            left = left.or(self.remove(&key).err());
+    fn remove_op(&mut self, key: &Key) -> Op {
+        let (id, timeout) = (RemoveId::new(self.number()), self.settings.timeout);
+        Op::Remove(RemoveOp { id, key: key.clone(), timeout })
+    }
+
+    /// Removes every key that was used, and what landed late below this seed's prefix.
+    pub(super) async fn clean(&mut self) -> report::Answer {
+        self.is_cleaning = true;
+        let mut keys: Vec<_> = core::mem::take(&mut self.used).into_iter().collect();
+        let prefix = self.prefix();
+        for _ in 0..ATTEMPTS {
+            let mut left = None;
+            for some in keys.chunks(WIDTH) {
+                let ops = some.iter().map(|key| self.remove_op(key)).collect();
+                let answers = self.together(ops, Release::Whole).await?;
+                for (key, answer) in some.iter().zip(answers) {
+                    if !matches!(answer.reply, Reply::Remove(RemoveReply::Removed)) {
+                        left = left.or(self.remove(key).await.err());
+                    }
+                }
+            }
+            if let Some(trouble) = left {
+                let advice =
+                    format!("grant s3:DeleteObject on probe/, or remove what is left below {prefix}");
+                return Err(trouble.advise(advice));
+            }
+            let (page, _) = self.list(&prefix, None).await?;
+            if page.entries.is_empty() {
+                return Ok("nothing was left behind".to_owned());
+            }
+            let listed = |text: &str| u64::from_str_radix(text.strip_prefix("probe/")?, 16).ok();
+            keys = page.entries.iter().filter_map(|entry| Some(Key::probe(listed(&entry.key)?))).collect();
         }
-        match left {
-            None => Ok("nothing was left behind".to_owned()),
-            Some(trouble) => Err(trouble),
+        Err(fails(format!("what is below {prefix} does not go away")).advise(format!("remove {prefix}*")))
+    }
+
+    async fn wait_a_little(&mut self, budget: &mut Budget) {
+        let time = Duration::from_millis(50) * budget.attempts;
+        self.wait(budget, time).await;
+    }
+
+    async fn wait(&mut self, budget: &mut Budget, time: Duration) {
+        // A store that asks for more patience than there is will be unclear; there is no use in waiting longer.
+        let time = time.min(PATIENCE);
+        budget.spent += time;
+        if budget.spent < PATIENCE && !self.is_stopped() {
+            self.desk.pause(time).await;
         }
     }
 
-    fn wait_before(&mut self, attempt: u32) {
-        (self.pause)(Duration::from_millis(50) * attempt);
+    fn number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
     }
 }
 
-fn number() -> u64 {
-    NUMBER.fetch_add(1, Ordering::Relaxed)
+impl Budget {
+    fn new() -> Self {
+        Self { attempts: 0, spent: Duration::ZERO }
+    }
+
+    /// Counts an attempt; tells whether it was the last.
+    fn spend(&mut self, took: Duration) -> bool {
+        self.attempts += 1;
+        self.spent += took;
+        self.attempts >= ATTEMPTS || self.spent >= PATIENCE
+    }
+}
+
+/// Tells whether asking again will not help.
+fn is_final(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Config | FaultKind::Denied | FaultKind::Unfit)
+}
+
+fn cause(reply: &WriteReply) -> Option<FaultKind> {
+    match reply {
+        WriteReply::NotApplied(fault) | WriteReply::Refused(fault) | WriteReply::Unknown(fault) => {
+            Some(fault.kind)
+        }
+        WriteReply::Throttled { .. } => Some(FaultKind::Throttled),
+        WriteReply::Applied { .. } | WriteReply::Conflict | WriteReply::Rejected => None,
+    }
+}
+
+fn throttled(subject: &str) -> Trouble {
+    let trouble = unclear(format!("the store kept asking to slow down when asked for {subject}"));
+    Trouble { cause: Some(FaultKind::Throttled), ..trouble }
+}
+
+fn wrong_kind(what: &str, subject: &str) -> Trouble {
+    fails(format!("{what} of {subject} was answered as if it were something else"))
+}
+
+fn unasked_condition(key: &Key) -> Trouble {
+    fails(format!("a plain read of {key} was answered as a conditional one"))
 }

@@ -1,151 +1,176 @@
 //! Several contenders, one guard: exactly one may win.
 
 use core::time::Duration;
-use std::sync::{Arc, Barrier};
-use std::{panic, thread};
+use std::sync::Arc;
 
-use tenure_core::{ETag, Guard, Key, Op, Reply};
+use tenure_core::{ETag, Guard, Key, Reply, WriteReply};
 
-use super::bench::{Bench, Fate};
-use super::report::{Answer, Report, Trouble, Verdict, fails, unclear};
+use super::bench::{Bench, Fate, Seen};
+use super::report::{Answer, Trouble, fails, unclear};
+use super::suite::Release;
 
 /// A race: how many contend, how often.
 #[derive(Clone, Debug)]
 pub struct Race {
-    /// Which probe keys to use; another seed than that of any other run at the same time.
-    pub seed: u64,
-    /// How many contend, each in a thread of its own.
-    pub contenders: usize,
+    /// How many contend. A store that is slow under contention meets fewer in the end, at least two: each time a
+    /// round takes more than a twentieth of the budget, half as many go on.
+    pub contenders: u16,
     /// How many rounds of updates, and how many of creates.
     pub rounds: u16,
-    /// How long one request may take.
-    pub timeout: Duration,
+    /// How long each kind of race may take; whoever has not met all rounds by then has met enough if half of them
+    /// were clear, and at least one.
+    pub budget: Duration,
+    /// Whether there are races, too, in which each body is held back after its first byte until all are there.
+    pub apart: bool,
 }
 
-/// The shared half of a contender.
-#[derive(Clone, Copy)]
-struct Store<'a> {
-    execute: &'a (dyn Fn(Op) -> Reply + Sync),
-    pause: &'a (dyn Fn(Duration) + Sync),
+/// How long bodies are held back once all are there, so that the store has seen every first byte.
+const SETTLE: Duration = Duration::from_millis(30);
+/// What to do about a store with several winners.
+const ADVICE: &str =
+    "use another store: it checks a condition and then writes, so that two nodes would own one cell";
+
+pub(super) async fn updates(bench: &mut Bench) -> Answer {
+    rounds(bench, Kind::Update, Release::Whole).await
 }
 
-/// Lets contenders race for one record: rounds of updates of one version, and rounds of creates. Each sends one
-/// write of its own bytes, and settles it if the answer leaves its fate open.
-pub fn race(
-    settings: &Race,
-    execute: &(dyn Fn(Op) -> Reply + Sync),
-    pause: &(dyn Fn(Duration) + Sync),
-) -> Report {
-    let store = Store { execute, pause };
-    let mut report = Report::default();
-    let (mut execute, mut pause) = (|op| (store.execute)(op), |time| (store.pause)(time));
-    let mut bench = Bench::new(settings.seed, settings.timeout, &mut execute, &mut pause);
-    report.add("race of updates", updates(settings, store, &mut bench));
-    report.add("race of creates", creates(settings, store, &mut bench));
-    report.add("cleaned up after the races", bench.clean());
-    report
+pub(super) async fn creates(bench: &mut Bench) -> Answer {
+    rounds(bench, Kind::Create, Release::Whole).await
 }
 
-fn updates(settings: &Race, store: Store<'_>, bench: &mut Bench<'_>) -> Answer {
-    let (key, body) = (bench.key(0), bench.body());
-    let mut etag = bench.create(&key, &body)?;
-    let mut clear = 0;
-    for number in 1..=settings.rounds {
-        match round(settings, store, bench, &key, &Guard::Match(etag), number) {
-            Ok(()) => clear += 1,
-            Err((Verdict::Unclear, _)) => {}
-            Err(trouble) => return Err(trouble),
-        }
-        etag = bench.found(&key)?.0;
-    }
-    conclude(settings, clear, "updates of one version")
+pub(super) async fn updates_apart(bench: &mut Bench) -> Answer {
+    rounds(bench, Kind::Update, Release::AfterFirstByte(SETTLE)).await
 }
 
-fn creates(settings: &Race, store: Store<'_>, bench: &mut Bench<'_>) -> Answer {
-    let mut clear = 0;
-    for number in 1..=settings.rounds {
-        let key = bench.key(number);
-        match round(settings, store, bench, &key, &Guard::Absent, number) {
-            Ok(()) => clear += 1,
-            Err((Verdict::Unclear, _)) => {}
-            Err(trouble) => return Err(trouble),
-        }
-        bench.remove(&key)?;
-    }
-    conclude(settings, clear, "creates of one record")
+pub(super) async fn creates_apart(bench: &mut Bench) -> Answer {
+    rounds(bench, Kind::Create, Release::AfterFirstByte(SETTLE)).await
 }
 
-fn round(
-    settings: &Race,
-    store: Store<'_>,
-    bench: &mut Bench<'_>,
-    key: &Key,
-    guard: &Guard,
-    number: u16,
-) -> Result<(), Trouble> {
-    let bodies: Vec<Arc<[u8]>> = (0..settings.contenders).map(|_| bench.body()).collect();
-    let fates = contend(settings, store, key, guard, &bodies);
-    let mut winners: Vec<(&Arc<[u8]>, &ETag)> = Vec::new();
-    let mut open = None;
-    for (body, fate) in bodies.iter().zip(&fates) {
-        match fate {
-            Ok(Fate::Applied(etag)) => winners.push((body, etag)),
-            Ok(Fate::Rejected) => {}
-            Err((Verdict::Unclear, sentence)) => open = Some(sentence.clone()),
-            Err(trouble) => return Err(trouble.clone()),
-        }
-    }
-    match (winners.as_slice(), open) {
-        ([(body, etag)], _) => {
-            let (found_tag, found_body, _) = bench.found(key)?;
-            if *found_body == ***body && found_tag == **etag {
-                return Ok(());
+/// What the contenders try.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Create,
+    Update,
+}
+
+/// What one round showed, when it showed nothing wrong.
+enum Shown {
+    /// One winner, and nobody else was told that he won.
+    Winner(ETag),
+    /// Nobody has won yet; a write that was not answered may still land.
+    Open(String),
+}
+
+async fn rounds(bench: &mut Bench, kind: Kind, release: Release) -> Answer {
+    let Some(race) = bench.settings.race.clone() else { return Err(unclear("there is no race to run")) };
+    let first = match (kind, release) {
+        (Kind::Update, Release::Whole) => 40_000,
+        (Kind::Update, Release::AfterFirstByte(_)) => 40_001,
+        (Kind::Create, Release::Whole) => 41_000,
+        (Kind::Create, Release::AfterFirstByte(_)) => 46_000,
+    };
+    let (mut contenders, mut clear, mut met) = (race.contenders.max(2), 0_u32, 0_u32);
+    let (mut spent, mut open) = (Duration::ZERO, None);
+    let mut key = bench.key(first);
+    let mut current = None;
+    while met < u32::from(race.rounds.min(4000)) && (spent < race.budget || met == 0) {
+        let guard = match (kind, current.take()) {
+            (Kind::Create, _) => {
+                key = bench.key(first + u16::try_from(met).unwrap_or(u16::MAX));
+                Guard::Absent
             }
-            Err(fails(format!("in round {number} the winner of {key} is not what is stored")))
-        }
-        ([], Some(sentence)) => Err(unclear(sentence)),
-        ([], None) => Err(fails(format!("in round {number} nobody won {key}"))),
-        (several, _) => {
-            let (many, all) = (several.len(), settings.contenders);
-            Err(fails(format!("in round {number}, {many} of {all} contenders were told that they won {key}")))
-        }
-    }
-}
-
-/// Lets everybody write at the same instant, and returns what each learned.
-fn contend(
-    settings: &Race,
-    store: Store<'_>,
-    key: &Key,
-    guard: &Guard,
-    bodies: &[Arc<[u8]>],
-) -> Vec<Result<Fate, Trouble>> {
-    let barrier = Barrier::new(bodies.len());
-    thread::scope(|scope| {
-        let contender = |body: Arc<[u8]>| {
-            let barrier = &barrier;
-            move || {
-                let (mut execute, mut pause) = (|op| (store.execute)(op), |time| (store.pause)(time));
-                let mut bench = Bench::new(settings.seed, settings.timeout, &mut execute, &mut pause);
-                barrier.wait();
-                bench.write(key, guard, &body)
-            }
+            (Kind::Update, Some(etag)) => Guard::Match(etag),
+            (Kind::Update, None) => Guard::Match(begin(bench, &key).await?),
         };
-        let running: Vec<_> = bodies.iter().map(|body| scope.spawn(contender(body.clone()))).collect();
-        running
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause)))
-            .collect()
-    })
+        met += 1;
+        let (shown, took) = round(bench, &key, &guard, contenders, release, met).await?;
+        match shown {
+            Shown::Winner(etag) => {
+                clear += 1;
+                current = Some(etag);
+            }
+            Shown::Open(sentence) => open = Some(sentence),
+        }
+        spent += took;
+        if took > race.budget / 20 {
+            contenders = (contenders / 2).max(2);
+        }
+    }
+    if clear == 0 || clear * 2 < met {
+        // A store that hardly ever answers clearly has not shown that it can keep one owner.
+        let why = open.unwrap_or_default();
+        return Err(unclear(format!("{clear} of {met} rounds were clear; the last that was not: {why}")));
+    }
+    let most = race.contenders.max(2);
+    let who = if contenders == most { most.to_string() } else { format!("{most} to {contenders}") };
+    Ok(format!("{who} contenders, {clear} clear rounds of {met}: exactly one winner each"))
 }
 
-fn conclude(settings: &Race, clear: u16, what: &str) -> Answer {
-    let (rounds, contenders) = (settings.rounds, settings.contenders);
-    // A store that hardly ever answers clearly has not shown that it can keep one owner.
-    if u32::from(clear) * 2 < u32::from(rounds) || clear == 0 {
-        return Err(unclear(format!(
-            "{clear} of {rounds} rounds of {what} were clear, the others timed out"
-        )));
+/// Returns the tag of a version that no write of an earlier round can replace any more, however late it lands.
+async fn begin(bench: &mut Bench, key: &Key) -> Result<ETag, Trouble> {
+    let body = bench.body();
+    match bench.read(key, None).await? {
+        Seen::Missing | Seen::Unchanged(_) => bench.create(key, &body).await,
+        Seen::Found { etag, .. } => match bench.write(key, &Guard::Match(etag), &body).await? {
+            Fate::Applied(etag) => Ok(etag),
+            // A late one came first; the tag that all the others name is gone all the same.
+            Fate::Rejected => Ok(bench.found(key).await?.0),
+        },
     }
-    Ok(format!("{contenders} contenders, {clear} clear rounds of {what}: exactly one winner each"))
+}
+
+/// Lets everybody write at the same instant, once, and judges what they were told and what is there now.
+async fn round(
+    bench: &mut Bench,
+    key: &Key,
+    guard: &Guard,
+    contenders: u16,
+    release: Release,
+    number: u32,
+) -> Result<(Shown, Duration), Trouble> {
+    let bodies: Vec<Arc<[u8]>> = (0..contenders).map(|_| bench.body()).collect();
+    let ops = bodies.iter().map(|body| bench.write_op(key, guard, body)).collect();
+    let answers = bench.together(ops, release).await?;
+    let took = answers.iter().map(|answer| answer.took).max().unwrap_or_default();
+    let mut winners: Vec<(&Arc<[u8]>, ETag)> = Vec::new();
+    let mut open: Option<String> = None;
+    for (body, answer) in bodies.iter().zip(answers) {
+        let Reply::Write(reply) = answer.reply else {
+            return Err(fails(format!("a write of {key} was answered as if it were something else")));
+        };
+        match reply {
+            WriteReply::Applied { etag } => winners.push((body, etag)),
+            WriteReply::Rejected => {}
+            WriteReply::Conflict
+            | WriteReply::NotApplied(_)
+            | WriteReply::Refused(_)
+            | WriteReply::Throttled { .. }
+            | WriteReply::Unknown(_) => open = Some(format!("{reply:?}")),
+        }
+    }
+    let shown = match (winners.as_slice(), open) {
+        ([(body, etag)], _) => {
+            let (found_tag, found_body, _) = bench.found(key).await?;
+            if *found_body != ***body || found_tag != *etag {
+                let sentence = format!("in round {number} the winner of {key} is not what is stored");
+                return Err(fails(sentence).advise(ADVICE));
+            }
+            Shown::Winner(found_tag)
+        }
+        // Nobody was told, but what is stored says who won.
+        ([], Some(sentence)) => match bench.read(key, None).await? {
+            Seen::Found { etag, body, .. } if bodies.iter().any(|ours| **ours == *body) => {
+                Shown::Winner(etag)
+            }
+            Seen::Found { .. } | Seen::Missing | Seen::Unchanged(_) => Shown::Open(sentence),
+        },
+        ([], None) => return Err(fails(format!("in round {number} nobody won {key}"))),
+        (several, _) => {
+            let many = several.len();
+            let sentence =
+                format!("in round {number}, {many} of {contenders} contenders were told that they won {key}");
+            return Err(fails(sentence).advise(ADVICE));
+        }
+    };
+    Ok((shown, took))
 }

@@ -2,11 +2,23 @@
 
 use core::fmt;
 
+use tenure_core::{Fault, FaultKind};
+
+use super::latency::Latency;
+
 /// The answers to all questions.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// In the order in which they were asked.
     pub checks: Vec<Check>,
+    /// What must be set for this store, as its user writes it: without it, it is not fit.
+    pub settings: Vec<&'static str>,
+    /// How long single writes took, if they were timed.
+    pub writes: Option<Latency>,
+    /// How long single reads took, if they were timed.
+    pub reads: Option<Latency>,
+    /// By how many milliseconds the store's clock is ahead of this machine's, if it showed one; good to a second.
+    pub store_ahead_ms: Option<i64>,
 }
 
 /// The answer to one question.
@@ -18,6 +30,10 @@ pub struct Check {
     pub verdict: Verdict,
     /// What the store did, for people.
     pub sentence: String,
+    /// What to do about it, where something can be done.
+    pub advice: Option<String>,
+    /// The trouble that left the answer open.
+    pub cause: Option<FaultKind>,
 }
 
 /// Whether a store does what a check asks.
@@ -33,37 +49,92 @@ pub enum Verdict {
     Unclear,
 }
 
-/// An answer other than "it holds": the verdict, and what the store did.
-pub(super) type Trouble = (Verdict, String);
+/// What all answers amount to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Cells may be kept in this store.
+    Fit,
+    /// They must not be: at least one check fails, whatever else was denied or left open.
+    Unfit,
+    /// A right is missing.
+    Denied,
+    /// An address or a setting is wrong.
+    Config,
+    /// A question was left open: the store did not answer, or answered neither yes nor no too often.
+    Unclear,
+}
+
+/// An answer other than "it holds".
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    pub(super) verdict: Verdict,
+    pub(super) sentence: String,
+    pub(super) advice: Option<String>,
+    pub(super) cause: Option<FaultKind>,
+}
+
 /// The answer to one question: what was seen to hold, or not to.
 pub(super) type Answer = Result<String, Trouble>;
 
 pub(super) fn fails(sentence: impl Into<String>) -> Trouble {
-    (Verdict::Fails, sentence.into())
+    Trouble { verdict: Verdict::Fails, sentence: sentence.into(), advice: None, cause: None }
 }
 
 pub(super) fn unclear(sentence: impl Into<String>) -> Trouble {
-    (Verdict::Unclear, sentence.into())
+    Trouble { verdict: Verdict::Unclear, ..fails(sentence) }
 }
 
 pub(super) fn allowed(sentence: impl Into<String>) -> Trouble {
-    (Verdict::Allowed, sentence.into())
+    Trouble { verdict: Verdict::Allowed, ..fails(sentence) }
+}
+
+/// A fault leaves the question open, unless it says that the store cannot do what was asked.
+pub(super) fn faulty(what: impl fmt::Display, fault: &Fault) -> Trouble {
+    let sentence = format!("{what}: {fault}");
+    let trouble = if fault.kind == FaultKind::Unfit { fails(sentence) } else { unclear(sentence) };
+    Trouble { cause: Some(fault.kind), ..trouble }
+}
+
+impl Trouble {
+    /// Says what to do about it.
+    pub(super) fn advise(self, advice: impl Into<String>) -> Self {
+        Self { advice: Some(advice.into()), ..self }
+    }
 }
 
 impl Report {
     pub(super) fn add(&mut self, name: &'static str, answer: Answer) {
-        let (verdict, sentence) = match answer {
-            Ok(sentence) => (Verdict::Holds, sentence),
-            Err(trouble) => trouble,
+        let (verdict, sentence, advice, cause) = match answer {
+            Ok(sentence) => (Verdict::Holds, sentence, None, None),
+            Err(Trouble { verdict, sentence, advice, cause }) => (verdict, sentence, advice, cause),
         };
-        self.checks.push(Check { name, verdict, sentence });
+        self.checks.push(Check { name, verdict, sentence, advice, cause });
+    }
+
+    /// Returns what all answers amount to. Nothing asked is unclear, and a report of read-only questions says no
+    /// more than that nothing was seen to be wrong.
+    pub fn outcome(&self) -> Outcome {
+        let caused = |kinds: &[FaultKind]| {
+            self.checks.iter().any(|check| check.cause.is_some_and(|cause| kinds.contains(&cause)))
+        };
+        let any = |verdict| self.checks.iter().any(|check| check.verdict == verdict);
+        if any(Verdict::Fails) || caused(&[FaultKind::Malformed, FaultKind::Unfit]) {
+            Outcome::Unfit
+        } else if caused(&[FaultKind::Denied]) {
+            Outcome::Denied
+        } else if caused(&[FaultKind::Config]) {
+            Outcome::Config
+        } else if self.checks.is_empty() || any(Verdict::Unclear) {
+            Outcome::Unclear
+        } else {
+            Outcome::Fit
+        }
     }
 
     /// Tells whether cells may be kept in this store: something was asked, and every check holds or is allowed
     /// to differ.
     pub fn is_fit(&self) -> bool {
-        !self.checks.is_empty()
-            && self.checks.iter().all(|check| matches!(check.verdict, Verdict::Holds | Verdict::Allowed))
+        self.outcome() == Outcome::Fit
     }
 }
 
@@ -75,6 +146,19 @@ impl Verdict {
             Self::Fails => "fails",
             Self::Holds => "holds",
             Self::Unclear => "unclear",
+        }
+    }
+}
+
+impl Outcome {
+    /// Returns the stable word for programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Denied => "denied",
+            Self::Fit => "fit",
+            Self::Unclear => "unclear",
+            Self::Unfit => "unfit",
         }
     }
 }

@@ -1,194 +1,30 @@
 //! The suite against a small store that can be wrong in one way at a time: each way must be found.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "a toy is right in every way but one")]
-
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::thread;
 
-use tenure_core::{
-    ETag, Entry, Fault, FaultKind, Guard, ListOp, ListReply, Op, Page, ReadReply, RemoveReply, Reply, Stamps,
-    StoreClock, StoreTime, WriteOp, WriteReply,
-};
+use tenure_core::{FaultKind, StoreClock};
 
-use super::{Race, Report, Settings, Verdict, race, run};
+use super::toy::{Toy, Wrong};
+use super::{Outcome, Race, Report, Settings, Step, Suite, Verdict, run, run_async};
 
-/// How the store is wrong.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Wrong {
-    Nothing,
-    AlwaysUnknown,
-    CheckedThenWritten,
-    DatesGoBack,
-    EndlessListing,
-    ForgetsARemoval,
-    IfMatchIgnored,
-    IfNoneMatchIgnored,
-    ListsOutOfOrder,
-    LosesEveryThirdAnswer,
-    MissingIsUpdated,
-    NoStamps,
-    ReadsIgnoreTags,
-    RejectsEverything,
-    SameTagForSameLength,
-    StaleReads,
-    StaleUnchanged,
-    TextOnly,
-}
-
-struct Version {
-    etag: ETag,
-    body: Vec<u8>,
-    modified: StoreTime,
-}
-
-#[derive(Default)]
-struct Objects {
-    now: u64,
-    objects: BTreeMap<String, Vec<Version>>,
-}
-
-struct Toy {
-    wrong: Wrong,
-    objects: Mutex<Objects>,
-}
-
-impl Toy {
-    fn new(wrong: Wrong) -> Self {
-        Self { wrong, objects: Mutex::default() }
-    }
-
-    fn execute(&self, op: Op) -> Reply {
-        let mut objects = self.objects.lock().expect("no panic");
-        objects.now += 1;
-        let now = objects.now;
-        match op {
-            Op::Read(op) => Reply::Read(self.read(&objects, op.key.as_str(), op.unless.as_ref())),
-            Op::Remove(op) => {
-                if self.wrong != Wrong::ForgetsARemoval {
-                    objects.objects.remove(op.key.as_str());
-                }
-                Reply::Remove(RemoveReply::Removed)
-            }
-            Op::List(op) => Reply::List(ListReply::Page(self.list(&objects, &op))),
-            Op::Write(op) => {
-                let holds = self.holds(&objects, &op);
-                if self.wrong == Wrong::CheckedThenWritten {
-                    drop(objects);
-                    thread::yield_now();
-                    objects = self.objects.lock().expect("no panic");
-                }
-                let lost = Fault::new(FaultKind::TimedOut, "lost");
-                // Each third request is lost, and of each three the answer of one is.
-                if self.wrong == Wrong::AlwaysUnknown
-                    || (self.wrong == Wrong::LosesEveryThirdAnswer && now.is_multiple_of(3))
-                {
-                    return Reply::Write(WriteReply::Unknown(lost));
-                }
-                if !holds {
-                    return Reply::Write(WriteReply::Rejected);
-                }
-                let etag = self.put(&mut objects, &op);
-                if self.wrong == Wrong::LosesEveryThirdAnswer && now % 3 == 1 {
-                    return Reply::Write(WriteReply::Unknown(lost));
-                }
-                Reply::Write(WriteReply::Applied { etag })
-            }
-        }
-    }
-
-    fn read(&self, objects: &Objects, key: &str, unless: Option<&ETag>) -> ReadReply {
-        let Some(versions) = objects.objects.get(key) else { return ReadReply::Missing };
-        let newest = versions.len() - 1;
-        let version =
-            &versions[if self.wrong == Wrong::StaleReads { newest.saturating_sub(1) } else { newest }];
-        let stamps = match self.wrong {
-            Wrong::NoStamps => Stamps::default(),
-            Wrong::DatesGoBack => Stamps {
-                modified: Some(version.modified),
-                date: Some(time(10_000_u64.saturating_sub(objects.now * 10))),
-            },
-            _ => Stamps { modified: Some(version.modified), date: Some(time(objects.now)) },
-        };
-        let known = match self.wrong {
-            Wrong::ReadsIgnoreTags => false,
-            Wrong::StaleUnchanged => unless.is_some(),
-            _ => unless == Some(&version.etag),
-        };
-        if known {
-            return ReadReply::Unchanged(stamps);
-        }
-        ReadReply::Found { etag: version.etag.clone(), body: version.body.clone().into(), stamps }
-    }
-
-    fn list(&self, objects: &Objects, op: &ListOp) -> Page {
-        let after = op.after.as_deref().unwrap_or("");
-        let mut entries: Vec<_> = objects
-            .objects
-            .iter()
-            .filter(|(key, _)| key.starts_with(&*op.prefix) && key.as_str() > after)
-            .filter_map(|(key, versions)| {
-                let version = versions.last()?;
-                let (etag, modified) = (Some(version.etag.clone()), Some(version.modified));
-                Some(Entry { key: key.clone(), etag, modified })
-            })
-            .collect();
-        let more = entries.len() > 2;
-        entries.truncate(2);
-        let mut next = entries.last().filter(|_| more).map(|last| last.key.as_str().into());
-        if self.wrong == Wrong::EndlessListing {
-            next = Some("probe/".into());
-        }
-        if self.wrong == Wrong::ListsOutOfOrder {
-            entries.reverse();
-        }
-        Page { entries, next, date: Some(time(objects.now)) }
-    }
-
-    fn holds(&self, objects: &Objects, op: &WriteOp) -> bool {
-        let current = objects.objects.get(op.key.as_str()).and_then(|versions| versions.last());
-        match (&op.guard, current) {
-            _ if self.wrong == Wrong::RejectsEverything => false,
-            (Guard::Absent, current) => current.is_none() || self.wrong == Wrong::IfNoneMatchIgnored,
-            (Guard::Match(_), None) => self.wrong == Wrong::MissingIsUpdated,
-            (Guard::Match(etag), Some(version)) => {
-                version.etag == *etag || self.wrong == Wrong::IfMatchIgnored
-            }
-        }
-    }
-
-    fn put(&self, objects: &mut Objects, op: &WriteOp) -> ETag {
-        let tag = match self.wrong {
-            Wrong::SameTagForSameLength => format!("\"{}\"", op.body.len()),
-            _ => format!("\"{}\"", op.body.escape_ascii()),
-        };
-        let etag = ETag::new(tag.as_bytes()).expect("not empty");
-        let body = match self.wrong {
-            Wrong::TextOnly => String::from_utf8_lossy(&op.body).into_owned().into_bytes(),
-            _ => op.body.to_vec(),
-        };
-        let version = Version { etag: etag.clone(), body, modified: time(objects.now) };
-        objects.objects.entry(op.key.as_str().to_owned()).or_default().push(version);
-        etag
-    }
-}
-
-fn time(second: u64) -> StoreTime {
-    StoreTime::from_millis(second * 1000)
+fn settings() -> Settings {
+    Settings { scratch: true, ..Settings::new(7) }
 }
 
 fn asked(wrong: Wrong) -> (Report, Toy) {
     let toy = Toy::new(wrong);
-    let settings = Settings { scratch: true, ..Settings::new(7) };
-    let report = run(&settings, &mut |op| toy.execute(op), &mut |_| {});
+    let report = run(&mut Suite::new(settings()), &toy, |_| {});
     (report, toy)
 }
 
+/// The race alone is looked at.
 fn raced(wrong: Wrong) -> Report {
     let toy = Toy::new(wrong);
-    let settings = Race { seed: 7, contenders: 4, rounds: 50, timeout: Duration::from_secs(1) };
-    race(&settings, &|op| toy.execute(op), &|_| {})
+    let race = Race { contenders: 4, rounds: 50, budget: Duration::from_secs(60), apart: true };
+    let settings = Settings { race: Some(race), ..Settings::new(7) };
+    run(&mut Suite::new(settings), &toy, |_| {})
 }
 
 /// Returns the names of the checks with this verdict.
@@ -201,7 +37,7 @@ fn a_right_store_is_fit_and_nothing_is_left_in_it() {
     let (report, toy) = asked(Wrong::Nothing);
     assert!(report.is_fit(), "{report}");
     assert_eq!(names(&report, Verdict::Holds).len(), report.checks.len(), "{report}");
-    assert!(toy.objects.lock().expect("no panic").objects.is_empty());
+    assert!(toy.keys().is_empty());
     assert!(raced(Wrong::Nothing).is_fit());
 }
 
@@ -209,7 +45,7 @@ fn a_right_store_is_fit_and_nothing_is_left_in_it() {
 fn a_store_that_loses_requests_and_answers_is_still_fit() {
     let (report, toy) = asked(Wrong::LosesEveryThirdAnswer);
     assert!(report.is_fit(), "{report}");
-    assert!(toy.objects.lock().expect("no panic").objects.is_empty());
+    assert!(toy.keys().is_empty());
     let report = raced(Wrong::LosesEveryThirdAnswer);
     assert!(report.is_fit(), "{report}");
 }
@@ -240,7 +76,23 @@ fn each_way_to_be_wrong_is_found_by_the_check_that_is_there_for_it() {
 fn a_store_that_checks_and_then_writes_is_found_by_the_race_alone() {
     assert!(asked(Wrong::CheckedThenWritten).0.is_fit());
     let report = raced(Wrong::CheckedThenWritten);
-    assert_eq!(names(&report, Verdict::Fails), ["race of updates", "race of creates"], "{report}");
+    assert_eq!(
+        names(&report, Verdict::Fails),
+        [
+            "race of updates",
+            "race of creates",
+            "race of updates, bodies held back",
+            "race of creates, bodies held back",
+        ],
+        "{report}"
+    );
+}
+
+#[test]
+fn a_store_that_checks_before_it_has_the_body_is_found_by_holding_bodies_back_alone() {
+    let report = raced(Wrong::ChecksBeforeTheBody);
+    let wrong = ["race of updates, bodies held back", "race of creates, bodies held back"];
+    assert_eq!(names(&report, Verdict::Fails), wrong, "{report}");
 }
 
 #[test]
@@ -253,4 +105,118 @@ fn what_is_allowed_is_noted_and_what_is_unclear_is_not_fit() {
     assert!(!raced(Wrong::AlwaysUnknown).is_fit());
     assert!(!Report::default().is_fit());
     assert_eq!(Settings::new(1).clock, StoreClock::HTTP);
+}
+
+#[test]
+fn the_runner_of_futures_sees_what_the_runner_of_threads_sees() {
+    for wrong in [Wrong::Nothing, Wrong::IfMatchIgnored, Wrong::NoStamps] {
+        let toy = Toy::new(wrong);
+        let race = Race { contenders: 4, rounds: 5, budget: Duration::from_secs(60), apart: true };
+        let settings = Settings { race: Some(race), timed: 20, ..settings() };
+        let blocking = run(&mut Suite::new(settings.clone()), &toy, |_| {});
+        let mut suite = Suite::new(settings);
+        let mut future = pin!(run_async(&mut suite, &toy, |_| {}));
+        // The toy never waits, so that polling at once is all the executing there is.
+        let report = loop {
+            if let Poll::Ready(report) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                break report;
+            }
+        };
+        let verdicts =
+            |report: &Report| report.checks.iter().map(|c| (c.name, c.verdict)).collect::<Vec<_>>();
+        assert_eq!(verdicts(&report), verdicts(&blocking), "{wrong:?}");
+        assert!(toy.keys().is_empty());
+    }
+}
+
+#[test]
+fn the_other_spelling_of_tags_is_found_and_must_refuse_stale_ones() {
+    let asked = |wrong, other_spelling| {
+        let toy = Toy::new(wrong);
+        let report = run(&mut Suite::new(Settings { other_spelling, ..settings() }), &toy, |_| {});
+        assert!(toy.keys().is_empty(), "{wrong:?}");
+        report
+    };
+    let report = asked(Wrong::BareTags, Some("if-match=bare"));
+    assert!(report.is_fit(), "{report}");
+    assert_eq!(report.settings, ["if-match=bare"]);
+    assert_eq!(names(&report, Verdict::Allowed), ["update"], "{report}");
+    for (wrong, other) in [(Wrong::BareTags, None), (Wrong::BareTagsUnchecked, Some("if-match=bare"))] {
+        let report = asked(wrong, other);
+        assert_eq!(report.outcome(), Outcome::Unfit, "{wrong:?}");
+        assert_eq!(report.settings, Vec::<&str>::new());
+        assert!(names(&report, Verdict::Fails).contains(&"update"), "{report}");
+    }
+}
+
+#[test]
+fn a_missing_right_or_bucket_ends_the_questions_and_is_told_from_unfit() {
+    for (wrong, outcome, cause) in [
+        (Wrong::DeniesWrites, Outcome::Denied, FaultKind::Denied),
+        (Wrong::DeniesRemovals, Outcome::Denied, FaultKind::Denied),
+        (Wrong::MissingBucket, Outcome::Config, FaultKind::Config),
+    ] {
+        let (report, toy) = asked(wrong);
+        assert_eq!(report.outcome(), outcome, "{wrong:?}:\n{report}");
+        assert!(
+            report.checks.iter().any(|check| check.cause == Some(cause) && check.verdict == Verdict::Unclear)
+        );
+        assert!(toy.keys().len() <= 1, "{wrong:?} leaves {:?}", toy.keys());
+    }
+}
+
+#[test]
+fn a_reading_look_writes_nothing() {
+    let toy = Toy::new(Wrong::DeniesWrites);
+    let settings = Settings { read_only: true, timed: 20, ..settings() };
+    let mut suite = Suite::new(settings);
+    loop {
+        match suite.step() {
+            Step::Execute(batch) => {
+                for op in &batch.ops {
+                    assert!(matches!(op, tenure_core::Op::List(_) | tenure_core::Op::Read(_)), "{op:?}");
+                }
+                let execute = |op| super::Subject::execute(&toy, op, batch.spelling);
+                let now = super::Subject::now(&toy);
+                let answer = |op| super::Answer { reply: execute(op), sent: now, took: Duration::ZERO };
+                suite.answer(batch.ops.clone().into_iter().map(answer).collect());
+            }
+            Step::Pause(_) => {}
+            Step::Done => break,
+        }
+    }
+    let report = suite.report();
+    assert!(report.is_fit(), "{report}");
+    assert!(report.reads.is_some() && report.writes.is_none());
+}
+
+#[test]
+fn a_suite_that_is_stopped_removes_what_it_wrote_and_is_not_fit() {
+    for after in [1, 10, 40, 100] {
+        let toy = Toy::new(Wrong::Nothing);
+        let stop = |suite: &mut Suite| {
+            if suite.progress().requests >= after {
+                suite.stop();
+            }
+        };
+        let report = run(&mut Suite::new(settings()), &toy, stop);
+        assert_eq!(report.outcome(), Outcome::Unclear, "{report}");
+        assert_eq!(toy.keys(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_runner_that_loses_answers_learns_nothing_and_hangs_nothing() {
+    let mut suite = Suite::new(settings());
+    for _ in 0..1000 {
+        match suite.step() {
+            Step::Execute(_) => suite.answer(Vec::new()),
+            Step::Pause(_) => {}
+            Step::Done => {
+                assert_eq!(suite.report().outcome(), Outcome::Unclear);
+                return;
+            }
+        }
+    }
+    panic!("it asks without end");
 }

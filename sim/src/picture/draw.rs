@@ -3,26 +3,37 @@
 use super::canvas::{Anchor, Canvas, Layer};
 use super::film::Film;
 use super::layout::{Columns, Rows};
-use super::{Span, fold, lanes, messages};
+use super::{Span, fold, lanes, legend, messages};
 use crate::report::Failure;
 
 impl Film {
     /// Draws what was seen, as SVG, under a title; `failure` is what the world ended with, if it did.
     pub fn draw(&self, title: &str, span: Span, failure: Option<&Failure>) -> String {
         let scene = fold::folded(&self.0.borrow());
-        let (rows, columns) = (Rows::new(&scene, span), Columns::new(scene.machines));
+        let (rows, columns) = (Rows::new(&scene, span), Columns::new(&scene));
         let mut canvas = Canvas::default();
-        canvas.text("title", (24.0, 34.0), Anchor::Start, title);
+        let heading = shorten(title, (columns.width() - 40.0) / TITLE_LETTER);
+        canvas.text("title", (24.0, 34.0), Anchor::Start, &heading);
         if let Some(cut) = rows.cut() {
             canvas.text("muted", (24.0, 52.0), Anchor::Start, &cut);
         }
         lanes::lanes(&mut canvas, &scene, &rows, &columns);
         lanes::outages(&mut canvas, &scene, &rows, &columns);
+        for life in &scene.sessions {
+            lanes::bars(&mut canvas, life, &scene, &rows, &columns);
+        }
+        let failure = failure.filter(|failure| rows.is_within(failure.at));
+        if let Some(failure) = failure {
+            // Behind everything else, and no label on it.
+            let y = rows.y(failure.at);
+            canvas.line(Layer::Back, "violated", (58.0, y), (columns.width() - 16.0, y));
+            canvas.keep_row_clear(y);
+        }
         // What is written first keeps its place: what the store holds, then what happens, then what is said.
         lanes::versions(&mut canvas, &scene, &rows, &columns);
         lanes::marks(&mut canvas, &scene, &rows, &columns);
         for life in &scene.sessions {
-            lanes::life(&mut canvas, life, &scene, &rows, &columns);
+            lanes::labels(&mut canvas, life, &scene, &rows, &columns);
         }
         let (quiet, loud): (Vec<_>, Vec<_>) = scene.messages.iter().partition(|message| message.is_quiet);
         for message in &scene.messages {
@@ -32,59 +43,31 @@ impl Film {
             messages::message(&mut canvas, message, &scene, &rows, &columns);
         }
         let mut bottom = rows.bottom();
-        if let Some(failure) = failure.filter(|failure| rows.is_within(failure.at)) {
-            let y = rows.y(failure.at);
-            canvas.line(Layer::Front, "violated", (58.0, y), (columns.width() - 16.0, y));
+        if let Some(failure) = failure {
             bottom += 18.0;
             let text = failure.violation.to_string();
-            canvas.text("end-text", (60.0, bottom), Anchor::Start, &shorten(&text, columns.width()));
+            canvas.text(
+                "end-text",
+                (60.0, bottom),
+                Anchor::Start,
+                &shorten(&text, (columns.width() - 90.0) / LETTER),
+            );
         }
-        legend(&mut canvas, bottom + 34.0);
-        canvas.finish(columns.width(), bottom + 78.0, title)
+        let bottom = legend::legend(&mut canvas, bottom + 34.0, columns.width());
+        canvas.finish(columns.width(), bottom, title)
     }
 }
 
-/// Explains the signs.
-fn legend(canvas: &mut Canvas, y: f64) {
-    let mut x = 60.0;
-    let mut entry = |canvas: &mut Canvas, sign: fn(&mut Canvas, f64, f64), text: &str| {
-        sign(canvas, x, y);
-        canvas.text("muted", (x + 30.0, y + 4.0), Anchor::Start, text);
-        x += 48.0 + super::canvas::text_width(text);
-    };
-    entry(
-        canvas,
-        |canvas, x, y| canvas.bar(Layer::Back, "authority", (x, y - 8.0), (22.0, 16.0)),
-        "lease held: authority",
-    );
-    entry(
-        canvas,
-        |canvas, x, y| canvas.bar(Layer::Bars, "cell0", (x + 6.0, y - 8.0), (10.0, 16.0)),
-        "cell held",
-    );
-    entry(
-        canvas,
-        |canvas, x, y| canvas.bar(Layer::Back, "promised", (x, y - 8.0), (22.0, 16.0)),
-        "authority, had it lived",
-    );
-    entry(
-        canvas,
-        |canvas, x, y| canvas.bar(Layer::Bars, "paused", (x, y - 8.0), (22.0, 16.0)),
-        "stands still",
-    );
-    entry(canvas, |canvas, x, y| canvas.arrow("message", (x, y), (x + 24.0, y)), "request");
-    entry(canvas, |canvas, x, y| canvas.arrow("answer", (x, y), (x + 24.0, y)), "answer");
-    entry(canvas, |canvas, x, y| canvas.arrow("late", (x, y), (x + 24.0, y)), "late");
-    entry(canvas, |canvas, x, y| canvas.cross("lost", (x + 12.0, y), 4.5), "lost");
-    let note = "n2.1: session 1, on machine n2; a cross on it: it dies. Seconds on the left, not to scale. v2: second version of an object; e2: epoch 2. Probes of the store are left out.";
-    canvas.text("muted", (60.0, y + 24.0), Anchor::Start, note);
-}
-
-fn shorten(text: &str, width: f64) -> String {
-    let most = ((width - 90.0) / 6.1) as usize;
+/// Cuts a text off behind so many letters.
+fn shorten(text: &str, most: f64) -> String {
+    let most = most as usize;
     if text.chars().count() <= most {
         text.to_owned()
     } else {
-        text.chars().take(most - 3).chain("...".chars()).collect()
+        text.chars().take(most.saturating_sub(3)).chain("...".chars()).collect()
     }
 }
+
+/// How wide a letter of a title is, and one of a label.
+const TITLE_LETTER: f64 = 8.6;
+const LETTER: f64 = 6.1;

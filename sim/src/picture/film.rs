@@ -1,7 +1,6 @@
 //! Watches a world and keeps what can be drawn of it.
 
 use core::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tenure_core::{
@@ -10,6 +9,7 @@ use tenure_core::{
 };
 
 use super::label;
+use super::scene::{Held, Kind, Life, Mark, Message, Pause, Place, Scene};
 use crate::checks::{Check, Violation};
 use crate::clock::Moment;
 use crate::node::Session;
@@ -18,96 +18,6 @@ use crate::view::{Step, View};
 /// A film of a world. A clone is of the same world.
 #[derive(Clone, Debug, Default)]
 pub struct Film(pub(super) Rc<RefCell<Scene>>);
-
-/// Everything that can be drawn.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scene {
-    pub(super) machines: usize,
-    pub(super) sessions: Vec<Life>,
-    pub(super) messages: Vec<Message>,
-    pub(super) marks: Vec<Mark>,
-    /// What the store held from when on.
-    pub(super) versions: Vec<(Moment, String)>,
-    /// From when to when the store was down.
-    pub(super) outages: Vec<(Moment, Moment)>,
-    pub(super) end: Moment,
-    /// Where the request of a session and a number stands in `messages`.
-    places: BTreeMap<(usize, u64), usize>,
-}
-
-/// One session, from its start to its end.
-#[derive(Clone, Debug)]
-pub(super) struct Life {
-    pub(super) machine: usize,
-    pub(super) start: Moment,
-    pub(super) end: Option<Moment>,
-    /// From when to when the lease gave it authority.
-    pub(super) authority: Option<(Moment, Moment)>,
-    /// From when to when it would have had authority if it had not died.
-    pub(super) promised: Option<(Moment, Moment)>,
-    pub(super) tenures: Vec<Held>,
-    pub(super) pauses: Vec<Pause>,
-}
-
-/// A time in which a session stood still.
-#[derive(Clone, Debug)]
-pub(super) struct Pause {
-    pub(super) from: Moment,
-    pub(super) to: Option<Moment>,
-    /// Whether its machine did, and not the process alone.
-    pub(super) is_suspended: bool,
-}
-
-/// A cell that a session held.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) cell: usize,
-    pub(super) label: String,
-    pub(super) from: Moment,
-    pub(super) to: Option<Moment>,
-}
-
-/// One request and what became of it.
-#[derive(Clone, Debug)]
-pub(super) struct Message {
-    pub(super) session: usize,
-    pub(super) label: String,
-    /// Whether it only keeps things as they are.
-    pub(super) is_quiet: bool,
-    /// Whether it changes nothing that anybody else looks for, so that many of its kind say no more than one.
-    pub(super) is_idle: bool,
-    pub(super) sent: Moment,
-    /// When it reached the store, what that answered, and whether its sender had given up by then.
-    pub(super) served: Vec<(Moment, String, bool)>,
-    /// When an answer of the store reached the sender.
-    pub(super) answered: Option<Moment>,
-    /// When the sender gave up.
-    pub(super) given_up: Option<Moment>,
-}
-
-/// Something that happened in a lane.
-#[derive(Clone, Debug)]
-pub(super) struct Mark {
-    pub(super) at: Moment,
-    /// The session; nothing for the store.
-    pub(super) session: Option<usize>,
-    pub(super) kind: Kind,
-    pub(super) label: String,
-}
-
-/// What a mark looks like.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
-    Answer,
-    Crash,
-    /// What follows here is left out.
-    Cut,
-    End,
-    /// The lease of somebody who may be dead may be fenced.
-    Judged,
-    Meddling,
-    Start,
-}
 
 impl Check for Film {
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
@@ -123,25 +33,24 @@ impl Scene {
         let at = view.at;
         match (view.step, view.actor) {
             (Step::Jumped(machine, by), _) => {
-                let session = self.sessions.iter().rposition(|life| life.machine == *machine);
-                let way = if *by < 0 { "back" } else { "on" };
-                let label = format!("its wall clock jumps {way} by {} ms", by.unsigned_abs() / 1_000_000);
-                self.mark(at, session, Kind::Meddling, label);
+                let label = format!("wall clock jumps by {:+.1} s", *by as f64 / 1e9);
+                self.mark(at, Place::Machine(*machine), Kind::Meddling, label);
             }
             (Step::Meddled(deed, key), _) => {
-                self.mark(
-                    at,
-                    None,
-                    Kind::Meddling,
-                    format!("somebody {} {}", deed.as_str(), label::key(key)),
-                );
+                let label = format!("somebody {} {}", deed.as_str(), label::key(key));
+                self.mark(at, Place::Store, Kind::Meddling, label);
             }
-            (Step::Outage(span), _) => self.outages.push((at, at.after(*span))),
+            (Step::Outage(span), _) => self.outage(at, at.after(*span)),
             (Step::Removed(key), _) => {
-                self.mark(at, None, Kind::Meddling, format!("{} removed", label::key(key)))
+                self.mark(at, Place::Store, Kind::Meddling, format!("{} removed", label::key(key)))
             }
             (Step::Restored(key), _) => {
-                self.mark(at, None, Kind::Meddling, format!("old {} restored", label::key(key)));
+                self.mark(at, Place::Store, Kind::Meddling, format!("old {} restored", label::key(key)));
+            }
+            (Step::Healed, _) => {
+                // Whatever was still to last is over.
+                self.outage(at, at);
+                self.mark(at, Place::Store, Kind::Calm, "from here on nothing goes wrong".to_owned());
             }
             (_, Some(actor)) => self.see_session(view, actor),
             (_, None) => {}
@@ -155,7 +64,12 @@ impl Scene {
             Step::Cloned(of) => self.cloned(view, *of, actor),
             Step::Started => {
                 self.sessions.push(Life::new(view.sessions[actor].machine(), at, None));
-                self.mark(at, Some(actor), Kind::Start, format!("{} starts", label::session(view, actor)));
+                self.mark(
+                    at,
+                    Place::Session(actor),
+                    Kind::Start,
+                    format!("{} starts", label::session(view, actor)),
+                );
             }
             Step::Crashed => {
                 let is_over = view.sessions[actor].engine().fenced().is_some();
@@ -165,7 +79,10 @@ impl Scene {
                 life.end = Some(at);
                 life.promised = authority.filter(|(_, until)| *until > at).map(|(_, until)| (at, until));
                 let (kind, what) = if is_over { (Kind::End, "stops") } else { (Kind::Crash, "crashes") };
-                self.mark(at, Some(actor), kind, what.to_owned());
+                self.mark(at, Place::Session(actor), kind, what.to_owned());
+            }
+            Step::Noted(text) => {
+                self.mark(at, Place::Session(actor), Kind::Note, (*text).to_owned());
             }
             Step::Paused(_) => self.stands_still(actor, at, false),
             Step::Suspended(_) => self.stands_still(actor, at, true),
@@ -176,7 +93,7 @@ impl Scene {
             Step::Noticed(notice) => self.noticed(view, actor, notice),
             Step::Done { outcome, .. } => {
                 if let Some(label) = label::outcome(outcome) {
-                    self.mark(at, Some(actor), Kind::Answer, label);
+                    self.mark(at, Place::Session(actor), Kind::Answer, label);
                 }
             }
             Step::Handled { .. } => self.handled(view, actor),
@@ -188,11 +105,26 @@ impl Scene {
     fn cloned(&mut self, view: &View<'_>, of: usize, actor: usize) {
         let authority = self.sessions[of].authority.map(|(_, until)| (view.at, until));
         self.sessions.push(Life::new(view.sessions[actor].machine(), view.at, authority));
-        self.mark(view.at, Some(actor), Kind::Start, format!("clone of {}", label::session(view, of)));
+        self.mark(
+            view.at,
+            Place::Session(actor),
+            Kind::Start,
+            format!("clone of {}", label::session(view, of)),
+        );
     }
 
-    fn mark(&mut self, at: Moment, session: Option<usize>, kind: Kind, label: String) {
-        self.marks.push(Mark { at, session, kind, label });
+    fn mark(&mut self, at: Moment, place: Place, kind: Kind, label: String) {
+        self.marks.push(Mark { at, place, kind, label });
+    }
+
+    /// Takes the store away for a while, which ends any outage before.
+    fn outage(&mut self, from: Moment, to: Moment) {
+        if let Some((_, end)) = self.outages.last_mut() {
+            *end = from.min(*end);
+        }
+        if from < to {
+            self.outages.push((from, to));
+        }
     }
 
     fn sent(&mut self, view: &View<'_>, session: usize, op: &Op) {
@@ -202,6 +134,7 @@ impl Scene {
             session,
             label,
             is_quiet,
+            turn: label::turn(view, op),
             is_idle: is_quiet || matches!(op, Op::Read(_)),
             sent: view.at,
             served: Vec::new(),
@@ -242,7 +175,8 @@ impl Scene {
         let at = view.store.when_dated(version.modified().after(ttl + clock.unit + clock.margin));
         // A clock of the store that is ahead lets it be judged a little earlier.
         if let Some(at) = at.filter(|at| *at <= view.at) {
-            self.mark(at, Some(of), Kind::Judged, "its lease may be judged dead".to_owned());
+            let label = format!("{} may be judged dead", label::session(view, of));
+            self.mark(at, Place::Session(of), Kind::Judged, label);
         }
     }
 
@@ -283,10 +217,10 @@ impl Scene {
             }
             Notice::Fenced(cause) => {
                 self.over(actor, at);
-                self.mark(at, Some(actor), Kind::End, format!("its session ends: {cause}"));
+                self.mark(at, Place::Session(actor), Kind::End, format!("session ends: {cause}"));
             }
             Notice::CellLost { tenure, reason } => {
-                self.mark(at, Some(actor), Kind::End, format!("loses {}: {reason}", tenure.cell));
+                self.mark(at, Place::Session(actor), Kind::End, format!("loses {}: {reason}", tenure.cell));
             }
             _ => {}
         }
@@ -333,12 +267,6 @@ impl Scene {
                 life.tenures.push(Held { cell, label, from: at, to: None });
             }
         }
-    }
-}
-
-impl Life {
-    const fn new(machine: usize, start: Moment, authority: Option<(Moment, Moment)>) -> Self {
-        Self { machine, start, end: None, authority, promised: None, tenures: Vec::new(), pauses: Vec::new() }
     }
 }
 

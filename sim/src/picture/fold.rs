@@ -1,12 +1,14 @@
 //! Leaves out what only repeats itself: a node that polls, or renews, does the same thing over and over.
 
-use super::film::{Kind, Mark, Message, Scene};
+use super::rounds;
+use super::scene::{Kind, Mark, Message, Place, Scene};
 use crate::clock::Moment;
 
 /// Returns a scene in which long runs of requests that were alike, with answers that were alike, are cut short: the
 /// first stays, and below it is said how many more there were.
 pub(super) fn folded(scene: &Scene) -> Scene {
     let mut scene = scene.clone();
+    rounds::fold(&mut scene);
     for session in 0..scene.sessions.len() {
         for are_quiet in [false, true] {
             for run in runs(&scene, session, are_quiet) {
@@ -74,12 +76,11 @@ fn fold(scene: &mut Scene, session: usize, run: Run) {
         }
         !is_out
     });
-    scene
-        .marks
-        .retain(|mark| mark.session != Some(session) || mark.kind != Kind::Answer || !is_between(mark.at));
+    let is_said = |mark: &Mark| mark.place == Place::Session(session) && mark.kind == Kind::Answer;
+    scene.marks.retain(|mark| !is_said(mark) || !is_between(mark.at));
     let at = run.from.after(run.to.since(run.from) / 2);
-    let label = format!("... {} more times: {label}", run.count - 1);
-    scene.marks.push(Mark { at, session: Some(session), kind: Kind::Cut, label });
+    let label = format!("{}, {} more times: {label}", scene.name(session), run.count - 1);
+    scene.marks.push(Mark { at, place: Place::Session(session), kind: Kind::Cut, label });
 }
 
 /// How many requests that are alike are one too many to show.

@@ -5,6 +5,7 @@ use tenure_core::{
     Stamps, WriteOp, WriteReply, notation,
 };
 
+use super::scene::Turn;
 use crate::view::View;
 
 /// Names a session by its machine and its number.
@@ -79,6 +80,18 @@ fn write(view: &View<'_>, actor: usize, op: &WriteOp) -> (String, bool) {
         (true, false, Guard::Match(_)) => ("renew lease".to_owned(), true),
         (false, true, _) => (format!("fence {}", node(view, &of)), false),
         (false, false, _) => (format!("stand in for {}", node(view, &of)), false),
+    }
+}
+
+/// Tells whether a request claims or releases a cell, and which.
+pub(super) fn turn(view: &View<'_>, op: &Op) -> Option<Turn> {
+    let Op::Write(op) = op else { return None };
+    let cell = Key::cell(op.key.as_str())?;
+    let place = view.cells.iter().position(|name| *name == cell)?;
+    match OwnerRecord::parse(&op.body).ok()?.holder() {
+        Holder::Nobody => Some(Turn::Release(place)),
+        Holder::Node(_) => Some(Turn::Claim(place)),
+        Holder::OfferedTo(_) => None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Draws what each lane shows: who runs there, what it may do and holds, and what happens to it.
 
 use super::canvas::{Anchor, Canvas, Layer, text_width};
-use super::film::{Kind, Life, Mark, Scene};
 use super::layout::{Columns, Rows};
+use super::scene::{Kind, Life, Mark, Place, Scene};
 use crate::clock::Moment;
 
 /// Draws the lanes themselves, with their names and the time beside them.
@@ -25,63 +25,67 @@ pub(super) fn lanes(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
     canvas.line(Layer::Back, "store-lane", (columns.store(), HEAD + 10.0), (columns.store(), bottom));
 }
 
-/// Draws the bars and labels of one session.
-pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows, columns: &Columns) {
-    let (x, side) = (columns.machine(life.machine), columns.side(life.machine));
-    if let Some((from, until)) = life.promised {
-        let to = Some(until).filter(|until| *until <= scene.end);
+/// Draws the bars of one session: its lease, the cells in it, and when it stood still.
+pub(super) fn bars(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows, columns: &Columns) {
+    let (x, half) = (columns.machine(life.machine), columns.half());
+    let mut bar = |layer, class: &str, from, to: Option<Moment>, (left, width): (f64, f64)| {
+        let to = to.filter(|to| *to <= scene.end);
         if rows.meets(from, to.unwrap_or(scene.end)) {
             let (top, end) = (rows.y(from), to.map_or(rows.bottom(), |to| rows.y(to)));
-            canvas.bar(Layer::Back, "promised", (x - 11.0, top), (22.0, end - top));
-        }
-        if rows.is_within(until) {
-            beside(canvas, "muted", x, side, rows.y(until), "its authority would end");
-        }
-    }
-    let is_here =
-        |mark: &Mark| mark.session.is_some_and(|session| scene.sessions[session].start == life.start);
-    let mut bar = |layer, class: &str, from, to: Option<Moment>, half: f64| {
-        let last = to.unwrap_or(scene.end);
-        if rows.meets(from, last) {
-            let (top, end) = (rows.y(from), if to.is_some() { rows.y(last) } else { rows.bottom() });
-            canvas.bar(layer, class, (x - half, top), (2.0 * half, end - top));
+            canvas.bar(layer, class, (x + left, top), (width, end - top));
         }
     };
+    let lane = (-half, 2.0 * half);
+    if let Some((from, until)) = life.promised {
+        bar(Layer::Back, "promised", from, Some(until), lane);
+    }
     if let Some((from, until)) = life.authority {
-        let to = Some(until).filter(|until| *until <= scene.end);
-        bar(Layer::Back, "authority", from, to, 11.0);
+        bar(Layer::Back, "authority", from, Some(until), lane);
     }
     for held in &life.tenures {
-        bar(Layer::Bars, &format!("cell{}", held.cell % CELLS), held.from, held.to, 5.0);
+        let class = format!("cell cell{}", held.cell % CELLS);
+        bar(Layer::Bars, &class, held.from, held.to, columns.cell(held.cell));
     }
     for pause in &life.pauses {
-        bar(Layer::Bars, "paused", pause.from, pause.to, 15.0);
+        let class = if pause.is_suspended { "suspended" } else { "paused" };
+        bar(Layer::Bars, class, pause.from, pause.to, (-half - 4.0, 2.0 * half + 8.0));
+    }
+}
+
+/// Writes what the bars of one session are.
+pub(super) fn labels(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows, columns: &Columns) {
+    let (x, side) = (columns.machine(life.machine), columns.side(life.machine));
+    let mut label =
+        |class: &str, at: Moment, text: &str| beside(canvas, class, (x, side, rows.y(at)), columns, text);
+    if let Some((_, until)) = life.promised.filter(|(_, until)| rows.is_within(*until)) {
+        label("muted", until, "authority would end");
     }
     if rows.meets(life.start, life.end.unwrap_or(scene.end)) && !rows.is_within(life.start) {
-        let name = scene
-            .marks
-            .iter()
-            .find(|mark| mark.at == life.start && mark.kind == Kind::Start && is_here(mark));
-        let name = name.map_or("", |mark| mark.label.trim_end_matches(" starts"));
-        beside(canvas, "held", x, side, rows.y(life.start), name);
+        let is_here = |mark: &&Mark| match mark.place {
+            Place::Session(session) => scene.sessions[session].start == life.start,
+            Place::Machine(_) | Place::Store => false,
+        };
+        let mut starts = scene.marks.iter().filter(|mark| mark.at == life.start && mark.kind == Kind::Start);
+        let name = starts.find(is_here).map_or("", |mark| mark.label.trim_end_matches(" starts"));
+        label("held", life.start, name);
     }
     for held in life.tenures.iter().filter(|held| rows.meets(held.from, held.to.unwrap_or(scene.end))) {
         let class = format!("held text-cell{}", held.cell % CELLS);
-        beside(canvas, &class, x, side, rows.y(held.from), &format!("holds {}", held.label));
+        label(&class, held.from, &format!("holds {}", held.label));
     }
     for pause in life.pauses.iter().filter(|pause| rows.meets(pause.from, pause.to.unwrap_or(scene.end))) {
-        let what = if pause.is_suspended { "its machine is suspended" } else { "stands still" };
-        let label = match pause.to {
+        let what = if pause.is_suspended { "suspended" } else { "stands still" };
+        let text = match pause.to {
             Some(to) => format!("{what} for {:.3} s", to.since(pause.from).as_secs_f64()),
             None => what.to_owned(),
         };
-        beside(canvas, "", x, side, rows.y(pause.from), &label);
+        label("", pause.from, &text);
     }
     // A mark at that moment says it better.
     let is_marked = |at: Moment| scene.marks.iter().any(|mark| mark.at == at && mark.kind != Kind::Start);
     if let Some((_, until)) = life.authority.filter(|(_, until)| rows.is_within(*until) && !is_marked(*until))
     {
-        beside(canvas, "muted", x, side, rows.y(until), "authority ends");
+        label("muted", until, "authority ends");
     }
 }
 
@@ -89,17 +93,26 @@ pub(super) fn life(canvas: &mut Canvas, life: &Life, scene: &Scene, rows: &Rows,
 pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &Columns) {
     for mark in scene.marks.iter().filter(|mark| rows.is_within(mark.at)) {
         let y = rows.y(mark.at);
-        let machine = mark.session.map(|session| scene.sessions[session].machine);
+        let machine = match mark.place {
+            Place::Machine(machine) => Some(machine),
+            Place::Session(session) => Some(scene.sessions[session].machine),
+            Place::Store => None,
+        };
         let (x, side) = machine
             .map_or((columns.store(), 1.0), |machine| (columns.machine(machine), columns.side(machine)));
         let class = match mark.kind {
-            Kind::Answer => "muted",
+            Kind::Answer | Kind::Note => "muted",
+            Kind::Calm => {
+                canvas.line(Layer::Back, "calm", (58.0, y), (columns.width() - 16.0, y));
+                canvas.keep_row_clear(y);
+                "held"
+            }
             Kind::Cut => {
                 cut(canvas, mark, (x, y, side), columns);
                 continue;
             }
             Kind::Crash => {
-                canvas.cross("lost", (x, y), 8.0);
+                canvas.cross("died", (x, y), 8.0);
                 "end-text"
             }
             Kind::End => {
@@ -108,7 +121,7 @@ pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
             }
             Kind::Judged => "end-text",
             Kind::Meddling => {
-                canvas.cross("lost", (x, y), 5.0);
+                canvas.cross("meddled", (x, y), 5.0);
                 "end-text"
             }
             Kind::Start => {
@@ -116,7 +129,7 @@ pub(super) fn marks(canvas: &mut Canvas, scene: &Scene, rows: &Rows, columns: &C
                 "held"
             }
         };
-        beside(canvas, class, x, side, y, &mark.label);
+        beside(canvas, class, (x, side, y), columns, &mark.label);
     }
 }
 
@@ -153,9 +166,16 @@ pub(super) fn pill(label: &str) -> f64 {
 }
 
 /// Writes a label beside a lane, away from the store: at its height if it can, or a little lower or higher.
-pub(super) fn beside(canvas: &mut Canvas, class: &str, x: f64, side: f64, y: f64, label: &str) {
+pub(super) fn beside(
+    canvas: &mut Canvas,
+    class: &str,
+    (x, side, y): (f64, f64, f64),
+    columns: &Columns,
+    label: &str,
+) {
     let anchor = if side < 0.0 { Anchor::End } else { Anchor::Start };
-    let places = [0.0, 12.0, -12.0, 24.0].map(|down| (x + side * 20.0, y + 3.5 + down));
+    let x = x + side * (columns.half() + 9.0);
+    let places = [0.0, 12.0, -12.0, 24.0, -24.0, 36.0].map(|down| (x, y + 3.5 + down));
     canvas.place(class, places, anchor, label);
 }
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use super::Span;
-use super::film::Scene;
+use super::scene::Scene;
 use crate::clock::Moment;
 
 /// The height at which each moment stands: far enough apart to be told apart, long silences cut short.
@@ -117,18 +117,39 @@ fn moments(scene: &Scene) -> BTreeSet<Moment> {
 }
 
 fn gap(silence: Duration) -> f64 {
-    (17.0 + 5.0 * (1.0 + silence.as_secs_f64() * 20.0).log2()).min(56.0)
+    (20.0 + 5.0 * (1.0 + silence.as_secs_f64() * 20.0).log2()).min(56.0)
 }
 
 /// Where each lane stands.
 #[derive(Debug)]
 pub(super) struct Columns {
     machines: usize,
+    /// The cells that anybody holds; each has a place of its own in every lane.
+    cells: Vec<usize>,
 }
 
 impl Columns {
-    pub(super) const fn new(machines: usize) -> Self {
-        Self { machines }
+    pub(super) fn new(scene: &Scene) -> Self {
+        let tenures = scene.sessions.iter().flat_map(|life| &life.tenures);
+        let cells: BTreeSet<usize> = tenures.map(|held| held.cell).collect();
+        Self { machines: scene.machines, cells: cells.into_iter().collect() }
+    }
+
+    /// Returns half of how wide the bar of a lease is: the bars of all cells stand in it side by side.
+    pub(super) fn half(&self) -> f64 {
+        (self.pitch() * self.cells.len() as f64 / 2.0 + 2.0).max(11.0)
+    }
+
+    /// Returns how far from the middle of a lane the bar of a cell begins, and how wide it is.
+    pub(super) fn cell(&self, cell: usize) -> (f64, f64) {
+        let place = self.cells.iter().position(|held| *held == cell).unwrap_or_default();
+        let pitch = self.pitch();
+        let left = pitch * (place as f64 - self.cells.len() as f64 / 2.0);
+        (left + 1.0, pitch - 2.0)
+    }
+
+    fn pitch(&self) -> f64 {
+        (60.0 / self.cells.len().max(1) as f64).min(10.0)
     }
 
     const fn left(&self) -> usize {
@@ -155,8 +176,8 @@ impl Columns {
 
     pub(super) fn width(&self) -> f64 {
         let right = self.machines - self.left();
-        let edge = if right == 0 { self.store() + 80.0 } else { self.machine(self.machines - 1) + MARGIN };
-        edge.max(760.0)
+        let edge = if right == 0 { self.store() } else { self.machine(self.machines - 1) + MARGIN };
+        edge.max(LEAST)
     }
 
     /// Returns on which side of the store a machine stands, and so away from which its labels go: -1 or 1.
@@ -173,6 +194,8 @@ const TAIL: f64 = 16.0;
 const GUTTER: f64 = 236.0;
 /// Room for labels right of the last lane.
 const MARGIN: f64 = 208.0;
+/// How wide a picture is at least: as it is with two machines.
+const LEAST: f64 = GUTTER + 2.0 * REACH + MARGIN;
 /// How far the nearest lane is from the store's.
 const REACH: f64 = 270.0;
 /// How far lanes on the same side are apart, if there is room.

@@ -1,16 +1,16 @@
 //! Draws requests on their way to the store and answers on their way back.
 
 use super::canvas::{Anchor, Canvas, Layer, text_width};
-use super::film::{Message, Scene};
 use super::lanes;
 use super::layout::{Columns, Rows};
+use super::scene::{Message, Scene};
 use crate::clock::Moment;
 
 /// Draws one request and what became of it.
 pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, rows: &Rows, columns: &Columns) {
     let machine = scene.sessions[message.session].machine;
     let (lane, side) = (columns.machine(machine), columns.side(machine));
-    let way = Way { rows, lane: lane - side * 12.0, store: columns.store(), side, scene };
+    let way = Way { rows, lane: lane - side * (columns.half() + 1.0), store: columns.store(), side, scene };
     let last =
         message.served.iter().map(|(at, ..)| *at).chain(message.answered).max().unwrap_or(message.sent);
     let is_late = message.served.iter().any(|(_, _, is_late)| *is_late);
@@ -60,7 +60,7 @@ pub(super) fn message(canvas: &mut Canvas, message: &Message, scene: &Scene, row
     if let Some(up) = gives_up.filter(|up| rows.is_within(*up)) {
         canvas.dot("answer-mark", (lane, rows.y(up)), 2.5);
         let label = format!("gives up: {name}");
-        lanes::beside(canvas, "lost-text", lane, side, rows.y(up), &label);
+        lanes::beside(canvas, "lost-text", (lane, side, rows.y(up)), columns, &label);
     }
     answer(canvas, message, &way);
 }

@@ -22,7 +22,10 @@ mod fold;
 mod label;
 mod lanes;
 mod layout;
+mod legend;
 mod messages;
+mod rounds;
+mod scene;
 
 pub use film::Film;
 

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 use std::collections::BTreeMap;
 
-use crate::choices::{Choices, Prng};
+use crate::choices::{Choices, MILLION, Prng};
 
 /// Plays a tape and keeps what was really taken from it.
 #[derive(Debug)]
@@ -35,17 +35,18 @@ pub(super) struct Taken {
 
 impl Choices for Replay<'_> {
     fn below(&mut self, bound: NonZeroU32) -> u32 {
-        let choice = match (&mut self.then, self.rest.split_first()) {
-            (Some(prng), _) if self.taken.mark > 0 => prng.below(bound),
-            (_, Some((first, rest))) => {
-                self.rest = rest;
-                *first % bound
-            }
-            (_, None) => 0,
-        };
-        self.taken.tape.push(choice);
-        self.taken.bounds.push(bound.get());
+        let choice = self.next(bound);
+        self.keep(choice, bound);
         choice
+    }
+
+    /// Keeps of a number what it says, yes or no, as the lowest number that says so: this costs no run, and leaves no
+    /// number that is there only because it was drawn.
+    fn chance(&mut self, millionths: NonZeroU32) -> bool {
+        let least = MILLION.get().saturating_sub(millionths.get());
+        let happens = self.next(MILLION) >= least;
+        self.keep(if happens { least } else { 0 }, MILLION);
+        happens
     }
 
     fn goes_on(&mut self) -> bool {
@@ -72,6 +73,23 @@ impl Taken {
 }
 
 impl Replay<'_> {
+    /// Returns the next number of the tape, or whatever answers in its place.
+    fn next(&mut self, bound: NonZeroU32) -> u32 {
+        match (&mut self.then, self.rest.split_first()) {
+            (Some(prng), _) if self.taken.mark > 0 => prng.below(bound),
+            (_, Some((first, rest))) => {
+                self.rest = rest;
+                *first % bound
+            }
+            (_, None) => 0,
+        }
+    }
+
+    fn keep(&mut self, choice: u32, bound: NonZeroU32) {
+        self.taken.tape.push(choice);
+        self.taken.bounds.push(bound.get());
+    }
+
     /// Says that the scenario has been drawn, so that the shrinker can make it plainer on its own.
     pub const fn mark(&mut self) {
         self.taken.mark = self.taken.tape.len();

@@ -66,7 +66,9 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     /// Shrinks a failing tape; nothing if its world holds.
     pub(super) fn shrink(mut self, tape: &[u32]) -> Option<Shrunk> {
         self.start(tape)?;
-        let before = self.best.size();
+        // As it came: what was drawn in vain is gone from the best already.
+        let loud = tape.iter().filter(|&&choice| choice > 0).count();
+        let before = Size { choices: end(tape), loud, ..self.best.size() };
         self.plainer_scenario();
         self.leave_out();
         self.calm();

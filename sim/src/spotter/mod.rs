@@ -48,6 +48,8 @@ impl Spotter {
         latest.clear();
     }
 
+    /// Looks at a step. Where a step is made the compiler knows which it is, and what of this is left to do.
+    #[inline(always)]
     #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here matter to it")]
     pub(crate) fn observe(&mut self, view: &View<'_>) {
         let Some(actor) = view.actor else {

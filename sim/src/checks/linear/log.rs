@@ -183,16 +183,18 @@ impl Log {
     }
 
     pub(super) fn judge(&mut self) -> Result<(), String> {
-        for open in core::mem::take(&mut self.open) {
-            self.leave_out(open.act);
-            if open.is_cancelled {
-                self.open.push(open);
-            }
+        for place in 0..self.open.len() {
+            self.leave_out(self.open[place].act);
         }
+        self.open.retain(|open| open.is_cancelled);
         self.starts = search(&self.acts, &self.marks, &self.starts).map_err(|why| self.explain(&why))?;
-        let acts = core::mem::take(&mut self.acts);
         self.marks.clear();
-        self.ask_again(&acts);
+        if self.open.is_empty() {
+            self.acts.clear();
+        } else {
+            let acts = core::mem::take(&mut self.acts);
+            self.ask_again(&acts);
+        }
         Ok(())
     }
 

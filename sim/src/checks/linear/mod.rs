@@ -36,7 +36,7 @@ impl Check for Linear {
             .and(Kinds::DONE)
             .and(Kinds::FINISHED)
             .and(Kinds::NOTICED)
-            .and(Kinds::TOLD)
+            .and(Kinds::TOLD_CANCEL)
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {

@@ -36,6 +36,9 @@ pub(super) enum Unexplained {
 /// # Errors
 /// Says what no order explains.
 pub(super) fn search(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Result<Vec<Lock>, Unexplained> {
+    if let Some(ends) = in_a_row(acts, marks, starts) {
+        return ends;
+    }
     let mut open = Open::default();
     let mut worlds: Vec<World> = starts.iter().map(|lock| (*lock, 0)).collect();
     let matters = matters(acts, marks);
@@ -56,6 +59,29 @@ pub(super) fn search(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Result<Ve
     ends.sort_unstable();
     ends.dedup();
     Ok(ends)
+}
+
+/// Does the same for a history in which each act was answered before the next was asked for, as most are between two
+/// moments at which nothing was open: there is one order, and nothing to search.
+fn in_a_row(acts: &[Act], marks: &[Mark], starts: &[Lock]) -> Option<Result<Vec<Lock>, Unexplained>> {
+    let (pairs, []) = marks.as_chunks::<2>() else { return None };
+    let pair = |pair: &[Mark; 2]| match *pair {
+        [Mark::Call(act), Mark::Return(answered)] if act == answered => acts[act].epoch().map(|_| act),
+        [Mark::Call(_) | Mark::Return(_), _] => None,
+    };
+    if pairs.iter().any(|marks| pair(marks).is_none()) {
+        return None;
+    }
+    let mut locks = starts.to_vec();
+    for act in pairs.iter().filter_map(pair) {
+        locks = locks.into_iter().filter_map(|lock| lock.after(acts[act])).collect();
+        if locks.is_empty() {
+            return Some(Err(Unexplained::Act(act)));
+        }
+    }
+    locks.sort_unstable();
+    locks.dedup();
+    Some(Ok(locks))
 }
 
 /// Tells which acts can make a difference. An end without an answer does not: it only forbids what would be legal

@@ -1,5 +1,6 @@
 //! `cargo sim explore`: small worlds, completely.
 
+mod memory;
 mod one;
 mod pinned;
 mod samplers;
@@ -77,9 +78,9 @@ pub(crate) struct Explore {
     /// Explore every order of moves that commute, so that a counterexample is a shortest one
     #[arg(long)]
     shortest: bool,
-    /// Give up after so many situations; each takes about 200 bytes
-    #[arg(long, value_name = "N", default_value = "50000000")]
-    states_max: u64,
+    /// Give up after so many situations [default: as many as half of the free memory holds, at 200 bytes each]
+    #[arg(long, value_name = "N")]
+    states_max: Option<u64>,
     /// Plant this bug in every node
     #[arg(long, value_name = "NAME", value_parser = args::defect)]
     defect: Option<Defect>,

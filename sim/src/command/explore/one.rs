@@ -4,12 +4,13 @@ use crate::small::{Search, Summary};
 
 use super::print::{complain, say};
 use super::stopwatch::Stopwatch;
-use super::{Ended, Explore, Verdict, columns, interrupt, titles};
+use super::{Ended, Explore, Verdict, columns, interrupt, memory, titles};
 
 /// Explores it, until it is done, too large, or somebody presses Ctrl-C.
 pub(super) fn main(explore: &Explore) -> Ended {
     let scope = explore.scope();
     scope.config.check().map_err(|why| why.to_string())?;
+    let states_max = explore.states_max.unwrap_or_else(memory::states);
     let watch = Stopwatch::start();
     let mut told = 0.0;
     let goes_on = |seen: &Summary| {
@@ -18,7 +19,7 @@ pub(super) fn main(explore: &Explore) -> Ended {
             told = seconds;
             progress(seen, seconds);
         }
-        seen.states < explore.states_max && interrupt::goes_on()
+        seen.states < states_max && interrupt::goes_on()
     };
     let search = Search::new(&scope);
     let is_narrow = explore.defect.is_none() && !explore.shortest;
@@ -26,7 +27,7 @@ pub(super) fn main(explore: &Explore) -> Ended {
     let found = match search.run_while(goes_on) {
         Ok(seen) => {
             say!("{}\n{}", titles(), columns("this one", &seen, watch.seconds()));
-            return Ok(ended(explore, &seen));
+            return Ok(ended(states_max, &seen));
         }
         Err(found) => found,
     };
@@ -35,13 +36,18 @@ pub(super) fn main(explore: &Explore) -> Ended {
     Ok(Verdict::Violated)
 }
 
-fn ended(explore: &Explore, seen: &Summary) -> Verdict {
+fn ended(states_max: u64, seen: &Summary) -> Verdict {
     if seen.is_complete {
         say!("every check holds in every situation");
         return Verdict::Holds;
     }
     let (why, verdict) = if interrupt::goes_on() {
-        (format!("given up at --states-max {}", explore.states_max), Verdict::Violated)
+        let size = states_max * memory::BYTES_EACH / 1_000_000;
+        let why = format!(
+            "given up at {states_max} situations, which take about {size} MB; a larger --states-max needs more memory, \
+             fewer --faults, --cells or --ticks make the world smaller"
+        );
+        (why, Verdict::Violated)
     } else {
         ("interrupted".to_owned(), Verdict::Interrupted)
     };
@@ -55,10 +61,6 @@ fn progress(seen: &Summary, seconds: f64) {
         seen.depth,
         seen.states,
         seen.states as f64 / seconds,
-        seen.states * BYTES_EACH / 1_000_000
+        seen.states * memory::BYTES_EACH / 1_000_000
     );
 }
-
-/// How much memory a situation takes, everything that they share included: measured on worlds of half a million to ten
-/// million situations.
-const BYTES_EACH: u64 = 200;

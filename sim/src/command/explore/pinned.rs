@@ -13,7 +13,10 @@ pub(super) fn main() -> bool {
     for pin in pins() {
         let watch = Stopwatch::start();
         match Search::new(&pin.scope).narrowly().run_while(|_| interrupt::goes_on()) {
-            Ok(_) if !interrupt::goes_on() => break,
+            Ok(_) if !interrupt::goes_on() => {
+                say!("interrupted: \"{}\" and what follows is left out", pin.name);
+                break;
+            }
             Ok(seen) => {
                 say!("{}", columns(pin.name, &seen, watch.seconds()));
                 if (seen.states, seen.depth) != (pin.states, pin.depth) {

@@ -25,6 +25,7 @@ pub(super) fn main(runs: u64) {
             .map(|sampler| sampled(&aim, sampler, runs));
         let (name, searched) = (format!("{:?}", aim.defect), searched(&aim));
         if !interrupt::goes_on() {
+            say!("interrupted: {name} and what follows is left out");
             return;
         }
         say!("{name:<24} {uniform:>18} {three:>18} {five:>18}   {searched}");

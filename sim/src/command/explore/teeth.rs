@@ -14,7 +14,10 @@ pub(super) fn main() -> bool {
         let watch = Stopwatch::start();
         let name = format!("{:?}", aim.defect);
         match Search::new(&aim.scope).run_while(|_| interrupt::goes_on()) {
-            Ok(_) if !interrupt::goes_on() => break,
+            Ok(_) if !interrupt::goes_on() => {
+                say!("interrupted: {name} and what follows is left out");
+                break;
+            }
             Ok(seen) => {
                 say!("{name:<26} survives all of {} situations", seen.states);
                 holds = false;

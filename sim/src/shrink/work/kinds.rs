@@ -7,21 +7,16 @@ use crate::report::{Failure, Report};
 
 impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     /// Zeroes choices of one kind wherever they are, which neither moves the others nor takes from a time that matters:
-    /// first what only says that a fault does not happen, then faults, times, and the rest.
+    /// first faults, then times, and the rest.
     pub(super) fn calm(&mut self) {
-        for least in QUIET {
-            let is_quiet = |choice, bound| bound == MILLION.get() && choice < *least;
-            let quiet = self.loud(is_quiet);
-            self.zero_all(&quiet);
-        }
         let kinds: [fn(u32) -> bool; 3] =
             [|bound| bound == MILLION.get(), |bound| bound > MILLION.get(), |bound| bound < MILLION.get()];
         for is_kind in kinds {
-            let mut size = self.loud(|_, bound| is_kind(bound)).len();
+            let mut size = self.loud(is_kind).len();
             while size > 0 && self.may_run() {
-                let mut end = self.loud(|_, bound| is_kind(bound)).len();
+                let mut end = self.loud(is_kind).len();
                 while end > 0 && self.may_run() {
-                    let places = self.loud(|_, bound| is_kind(bound));
+                    let places = self.loud(is_kind);
                     end = end.min(places.len());
                     let start = end.saturating_sub(size);
                     self.zero_all(&places[start..end]);
@@ -33,12 +28,10 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     }
 
     /// Returns where choices that are not zero, and not of the scenario, are such.
-    fn loud(&self, is_such: impl Fn(u32, u32) -> bool) -> Vec<usize> {
+    fn loud(&self, is_such: impl Fn(u32) -> bool) -> Vec<usize> {
         let Taken { tape, bounds, mark, .. } = &self.best.taken;
         let both = tape.iter().zip(bounds).enumerate().skip(*mark);
-        both.filter(|(_, (choice, bound))| **choice > 0 && is_such(**choice, **bound))
-            .map(|(place, _)| place)
-            .collect()
+        both.filter(|(_, (choice, bound))| **choice > 0 && is_such(**bound)).map(|(place, _)| place).collect()
     }
 
     fn zero_all(&mut self, places: &[usize]) -> bool {
@@ -67,6 +60,3 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         }
     }
 }
-
-/// Below which a choice of a rate says no, for rates from all to those of one in two.
-const QUIET: &[u32] = &[1_000_000, 999_000, 990_000, 950_000, 900_000, 800_000, 500_000];

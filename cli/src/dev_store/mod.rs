@@ -1,5 +1,7 @@
 //! `tenure dev-store`: an S3 endpoint in memory to develop against, well or with faults.
 
+mod trouble;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use crate::args::{DevStoreArgs, Global};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::signals::{Signals, runtime};
+
+pub(crate) use trouble::{Trouble, help, trouble};
 
 /// Fixed, so that what was pasted once goes on working, and no secret: the store is on this machine only.
 const ACCESS_KEY: &str = "tenure";
