@@ -365,7 +365,9 @@ impl Bench {
             let listed = |text: &str| u64::from_str_radix(text.strip_prefix("probe/")?, 16).ok();
             keys = page.entries.iter().filter_map(|entry| Some(Key::probe(listed(&entry.key)?))).collect();
         }
-        Err(fails(format!("what is below {prefix} does not go away")).advise(format!("remove {prefix}*")))
+        let many = keys.len();
+        Err(fails(format!("{many} keys below {prefix} are said to be removed, and are listed still"))
+            .advise(format!("remove {prefix}*")))
     }
 
     async fn wait_a_little(&mut self, budget: &mut Budget) {
