@@ -235,7 +235,7 @@ Exit codes:
   69  unreachable, or a check stayed unclear
   76  unfit: a check failed, whatever else was denied or unclear
   77  a right is missing
-  78  address, bucket, region or a setting is wrong";
+  78  address, bucket or region is wrong, or a setting is wrong or missing: it is printed if it was found";
 
 /// `tenure sim`, which reads its own words.
 #[derive(Args, Debug)]
