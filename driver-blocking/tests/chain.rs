@@ -3,6 +3,8 @@
 //! A child process is this test binary again: it opens the store that its environment names and writes once,
 //! or twice. What it has to say goes to its standard error, since the test harness owns the standard output.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test prints whatever it does not expect")]
+
 #[path = "common/mod.rs"]
 mod common;
 mod loopback;
