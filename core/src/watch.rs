@@ -156,21 +156,15 @@ impl Watches {
                 Step::Reading(_) => return Err("a watch waits for nothing"),
                 Step::Resting(_) => {}
             }
-            if let Some(at) = watch.due() {
-                deadlines += 1;
-                if !self.deadlines.contains(&(at, cell.clone())) {
-                    return Err("a watch waits for a time at which it is not woken");
-                }
-            }
+            deadlines += usize::from(watch.due().is_some());
             if watch.watchers == 0 && watch.callers.is_empty() {
                 return Err("a cell is watched for nobody");
             }
         }
-        // As many entries as watches that rest, and every entry that of one: so each has its own.
-        let rests = |(at, cell): &(Instant, CellId)| {
-            self.map.get(cell).is_some_and(|watch| matches!(watch.step, Step::Resting(until) if until == *at))
-        };
-        if !self.deadlines.iter().all(rests) {
+        // As many entries as watches that wait for a time, and every entry that of one: so each has its own.
+        let is_due =
+            |(at, cell): &(Instant, CellId)| self.map.get(cell).is_some_and(|watch| watch.due() == Some(*at));
+        if !self.deadlines.iter().all(is_due) {
             return Err("a watch is woken at a time for which it does not wait");
         }
         if deadlines == self.deadlines.len() {
