@@ -158,17 +158,15 @@ impl Watches {
                 Step::Reading { .. } => return Err("a watch waits for nothing"),
                 Step::Resting(_) => {}
             }
-            if watch.due().is_some() {
-                deadlines += 1;
-            }
+            deadlines += usize::from(watch.due().is_some());
             if watch.watchers == 0 && watch.callers.is_empty() {
                 return Err("a cell is watched for nobody");
             }
         }
         // As many entries as watches that wait for a time, and every entry that of one: so each has its own.
-        let waits =
+        let is_due =
             |(at, cell): &(Instant, CellId)| self.map.get(cell).is_some_and(|watch| watch.due() == Some(*at));
-        if !self.deadlines.iter().all(waits) {
+        if !self.deadlines.iter().all(is_due) {
             return Err("a watch is woken at a time for which it does not wait");
         }
         if deadlines == self.deadlines.len() {
