@@ -1,5 +1,6 @@
 //! The blocking S3 store over real sockets.
 
+mod keys_suite;
 mod loopback;
 mod s3_suite;
 

@@ -1,5 +1,7 @@
 //! The async S3 store over real sockets: the same suite as the blocking one's.
 
+#[path = "../../driver-blocking/tests/keys_suite/mod.rs"]
+mod keys_suite;
 #[path = "../../driver-blocking/tests/loopback/mod.rs"]
 mod loopback;
 #[path = "../../driver-blocking/tests/s3_suite/mod.rs"]

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use tenure_blocking::Store as _;
-use tenure_core::{AttemptId, CellId, Guard, Key, Op, ReadId, ReadOp, Reply, StoreClock, WriteOp};
-use tenure_s3::{Bucket, Credentials, Settings};
-use tenure_sim::conformance::{self, Race, Report};
+use tenure_blocking::{Store as _, clock};
+use tenure_core::{AttemptId, CellId, Guard, Key, Now, Op, ReadId, ReadOp, Reply, WriteOp};
+use tenure_s3::{Bucket, Credentials};
+use tenure_sim::conformance::{self, Race, Report, Settings, Spelling, Subject, Suite, Ticket};
 use tenure_sim::server::{Fault, Options, Rule, Server};
 use tenure_tokio::Store as _;
 use tokio::runtime::{Builder, Runtime};
@@ -22,7 +22,7 @@ pub(crate) fn start(options: Options) -> Server {
 }
 
 pub(crate) fn bucket(server: &Server) -> Bucket {
-    let settings = Settings { endpoint: Some(server.endpoint()), ..Settings::default() };
+    let settings = tenure_s3::Settings { endpoint: Some(server.endpoint()), ..Default::default() };
     Bucket::parse("s3://tenure/some/prefix", &settings).expect("a legal address")
 }
 
@@ -75,7 +75,7 @@ impl Store {
 #[test]
 fn the_server_does_what_ownership_rests_on_through_both_drivers() {
     for store in Store::both(&start(Options::default()), &credentials(SECRET, None)) {
-        let report = report(&store, &mut pause);
+        let report = report(&store, Settings::new(1));
         assert!(report.is_fit(), "{report}");
     }
 }
@@ -83,8 +83,8 @@ fn the_server_does_what_ownership_rests_on_through_both_drivers() {
 #[test]
 fn a_race_has_one_winner_through_both_drivers() {
     for store in Store::both(&start(Options::default()), &credentials(SECRET, None)) {
-        let settings = Race { seed: 2, contenders: 4, rounds: 25, timeout: Duration::from_secs(10) };
-        let report = conformance::race(&settings, &|op| store.execute(op), &pause);
+        let race = Race { contenders: 4, rounds: 25, budget: Duration::from_secs(60), apart: true };
+        let report = report(&store, Settings { race: Some(race), ..Settings::new(2) });
         assert!(report.is_fit(), "{report}");
     }
 }
@@ -106,19 +106,33 @@ fn an_unfit_server_is_found_out_through_both_drivers() {
         let server = start(Options::default());
         server.faults([Rule::new(fault)]);
         for store in Store::both(&server, &credentials(SECRET, None)) {
-            let report = report(&store, &mut |_| ());
+            let report = report(&store, Settings::new(1));
             assert!(!report.is_fit(), "{name}:\n{report}");
         }
     }
 }
 
-fn report(store: &Store, pause: &mut dyn FnMut(Duration)) -> Report {
-    let settings =
-        conformance::Settings { clock: StoreClock::HTTP, scratch: true, ..conformance::Settings::new(1) };
-    conformance::run(&settings, &mut |op| store.execute(op), pause)
+fn report(store: &Store, settings: Settings) -> Report {
+    conformance::run(&mut Suite::new(Settings { scratch: true, ..settings }), store, |_| {})
 }
 
-/// Leaves a store alone that asks for it.
-fn pause(time: Duration) {
-    std::thread::park_timeout(time);
+impl Subject for Store {
+    fn execute(&self, op: Op, _: Spelling) -> Reply {
+        Self::execute(self, op)
+    }
+
+    fn execute_held(&self, op: Op, _: Spelling, ticket: Ticket) -> Reply {
+        match self {
+            Self::Blocking(store) => store.execute_in_two(op, || ticket.wait()),
+            Self::Tokio(runtime, store) => runtime.block_on(store.execute_in_two(op, ticket.pass())),
+        }
+    }
+
+    fn pause(&self, time: Duration) {
+        std::thread::park_timeout(time);
+    }
+
+    fn now(&self) -> Now {
+        clock::now()
+    }
 }
