@@ -258,7 +258,7 @@ fn bl_04_a_read_rests_for_as_long_as_the_store_asks() {
                -> read r1 cells/a/own.json
         t=20   r1 throttled after=4s
                idle
-               -> idle until=5964 Retry
+               -> idle until=5885 Retry
         "#,
     );
 }
