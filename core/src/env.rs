@@ -238,7 +238,11 @@ impl Env {
 
     /// Returns what to tell a caller about a key that the store gave no answer about.
     pub(crate) fn trouble(&self, key: &Key) -> Fault {
-        self.budget.fault().cloned().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, key.as_str()))
+        match self.budget.fault() {
+            Some(fault) if !fault.detail.is_empty() => fault.clone(),
+            Some(fault) => Fault::new(fault.kind, key.as_str()),
+            None => Fault::new(FaultKind::TimedOut, key.as_str()),
+        }
     }
 
     /// Returns the request whose turn it is, and whom it is for, if one more may be sent.

@@ -257,7 +257,7 @@ fn a_throttled_look_is_not_repeated_within_a_second() {
                -> read r1 cells/a/own.json
         t=1    r1 throttled
                idle
-               -> idle until=1083 Poll
+               -> idle until=1467 Poll
         t=1000 wake
         t=1500 wake
                -> read r2 cells/a/own.json
@@ -281,7 +281,7 @@ fn who_has_seen_nothing_yet_waits_out_trouble_with_patience_and_no_longer() {
                -> read r2 cells/a/own.json
         t=2001 r2 failed network
         t=3000 wake
-               -> done t1 error unavailable: the connection to the store failed
+               -> done t1 error unavailable: the connection to the store failed: cells/a/own.json
                -> read r3 cells/a/own.json
         t=3001 r3 failed timed-out
         t=4000 wake
