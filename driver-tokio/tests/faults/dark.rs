@@ -17,14 +17,6 @@ const NODES: u32 = 12;
 const SLACK: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_dark_for_two_fifths_of_a_ttl_costs_no_lease() {
-    dark_costs_nothing(TTL * 2 / 5).await;
-}
-
-/// Not so at every stage of a renewal: if the dark begins with one, the fourth attempt begins before it ends, and is
-/// waited for until after the authority has ended.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the engine's last attempt may take all that is left of the authority"]
 async fn a_store_dark_for_half_a_ttl_costs_no_lease() {
     dark_costs_nothing(TTL / 2).await;
 }
