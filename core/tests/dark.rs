@@ -1,6 +1,5 @@
 //! A store that is dark for half a ttl costs no lease, at whatever moment the dark begins.
 
-#[allow(dead_code, unused_imports, reason = "only the starting points are used here")]
 mod common;
 
 use core::time::Duration;
@@ -31,7 +30,10 @@ fn bl_03_a_store_dark_for_two_ttls_ends_authority_at_its_time_whenever_the_dark_
         let begins = Duration::from_millis(100 * step);
         let end = dark(begins, begins + TTL * 2).expect("the store was dark for too long");
         // The last renewal that was answered was sent at the start, or at the latest when the dark began.
-        assert!(end >= Duration::from_secs(9) && end <= begins + Duration::from_secs(9), "{begins:?}: {end:?}");
+        assert!(
+            end >= Duration::from_secs(9) && end <= begins + Duration::from_secs(9),
+            "{begins:?}: {end:?}"
+        );
     }
 }
 
@@ -61,10 +63,14 @@ fn dark(from: Duration, to: Duration) -> Option<Duration> {
             match session.engine.poll() {
                 Command::Idle { .. } => break,
                 Command::Write(op) if is_lost => {
-                    in_flight.push((now + op.timeout, Event::WriteDone(op.id, WriteReply::Unknown(lost("write")))));
+                    in_flight.push((
+                        now + op.timeout,
+                        Event::WriteDone(op.id, WriteReply::Unknown(lost("write"))),
+                    ));
                 }
                 Command::Read(op) if is_lost => {
-                    in_flight.push((now + op.timeout, Event::ReadDone(op.id, ReadReply::Failed(lost("read")))));
+                    in_flight
+                        .push((now + op.timeout, Event::ReadDone(op.id, ReadReply::Failed(lost("read")))));
                 }
                 Command::Write(op) => {
                     let reply = if op.guard == Guard::Match(tag.clone()) {
