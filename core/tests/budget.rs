@@ -88,10 +88,10 @@ impl Bench {
     /// Lets everything happen that happens until then.
     fn run_until(&mut self, until: u64) {
         loop {
-            let wakes = match self.engine.poll() {
-                Command::Idle { until } => until.map(|due| due.at.as_nanos().div_ceil(1_000_000)),
-                command => panic!("{command:?} was not polled"),
+            let Command::Idle { until: wakes } = self.engine.poll() else {
+                panic!("something was not polled")
             };
+            let wakes = wakes.map(|due| due.at.as_nanos().div_ceil(1_000_000));
             let told = self.due.first_key_value().map(|((at, _), _)| *at);
             match (told, wakes) {
                 (Some(told), wakes) if told <= until && wakes.is_none_or(|wakes| told <= wakes) => {
@@ -472,8 +472,8 @@ fn whoever_calls_is_answered_in_time_with_what_is_wrong_with_the_store() {
         bench.run_until(10_000);
         bench.done.clear();
         let first = tenure_core::Epoch::FIRST;
-        for n in 0..200 {
-            let tenure = Tenure { cell: mine[n].clone(), epoch: first };
+        for (n, cell_held) in mine.iter().enumerate() {
+            let tenure = Tenure { cell: cell_held.clone(), epoch: first };
             bench.call(if n % 2 == 0 { Call::Release(tenure) } else { Call::Verify(tenure) });
             bench.claim(&format!("new{n}"), Duration::ZERO);
             bench.call(Call::Locate { cell: cell(&format!("c{n}")), max_age: Duration::ZERO });
@@ -490,6 +490,7 @@ fn whoever_calls_is_answered_in_time_with_what_is_wrong_with_the_store() {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these can say what is wrong with the store")]
 fn fault_of(outcome: &Outcome) -> Option<FaultKind> {
     use tenure_core::{LocateError, PeersError, ReleaseError, WatchError};
     match outcome {
