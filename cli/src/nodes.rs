@@ -9,7 +9,7 @@ use crate::output::{Output, Printed};
 use crate::store;
 
 pub(crate) fn main(global: &Global, output: Output) -> Result<u8, Failure> {
-    let store = Inspector::new(store::blocking(global)?)?;
+    let store = store::inspector(global)?;
     let mut heading = Some(NodeState::HEADING);
     store.pages(Key::LEASES, |page| {
         let nodes: Vec<_> = page.entries.iter().filter_map(|entry| Key::node(&entry.key)).collect();

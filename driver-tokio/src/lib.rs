@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod bridged;
 mod cell;
 mod driver;
 mod halves;
@@ -40,6 +41,7 @@ mod watch;
 
 pub mod ownership;
 
+pub use bridged::Bridged;
 pub use cell::Cell;
 pub use node::Node;
 #[cfg(feature = "object-store")]
