@@ -3,11 +3,14 @@
 //! Parsing decides nothing but form; a value that depends on the store or on another value is checked by
 //! the command that uses it.
 
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_core::CellId;
+
+use crate::dev_store::{self, Trouble, trouble};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -99,6 +102,9 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Be an S3 endpoint in memory, to develop against; with faults, to test against
+    #[command(after_help = dev_store::help())]
+    DevStore(DevStoreArgs),
     /// Find out whether a store may be trusted with cells, and what to do if not
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
@@ -217,6 +223,23 @@ States:
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
 
+/// `tenure dev-store`.
+#[derive(Args, Debug)]
+pub(crate) struct DevStoreArgs {
+    /// Where to listen; port 0 takes a free one. Anything but a loopback address is open to whoever reaches it
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9357")]
+    pub(crate) listen: SocketAddr,
+    /// The one bucket there is
+    #[arg(long, value_name = "NAME", default_value = "tenure")]
+    pub(crate) bucket: String,
+    /// What goes wrong, and with which part of the requests, as in late:0.01; with each of them if no rate is given
+    #[arg(long, value_name = "KIND[:RATE]", value_parser = trouble)]
+    pub(crate) fault: Vec<Trouble>,
+    /// Decides which requests a rate takes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
 /// `tenure doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
@@ -238,7 +261,7 @@ Exit codes:
   69  unreachable, or a check stayed unclear
   76  unfit: a check failed, whatever else was denied or unclear
   77  a right is missing
-  78  address, bucket, region or a setting is wrong";
+  78  address, bucket or region is wrong, or a setting is wrong or missing: it is printed if it was found";
 
 /// `tenure sim`, which reads its own words.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use tenure_core::{CellId, Key};
 
 use crate::args::{CellsArgs, Global};
 use crate::exit::Failure;
-use crate::inspect::{CellState, Inspector, parallel};
+use crate::inspect::{CellState, parallel};
 use crate::output::{Output, Printed};
 use crate::store;
 

@@ -4,6 +4,7 @@ mod agent;
 mod args;
 mod cells;
 mod demo;
+mod dev_store;
 mod doctor;
 mod exit;
 mod inspect;
@@ -47,6 +48,7 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Anchor => run::anchor(),
         Command::Cells(args) => cells::main(global, args, output),
         Command::Demo => demo::main(global, output),
+        Command::DevStore(args) => dev_store::main(global, args, output),
         Command::Doctor(args) => doctor::main(global, args, output),
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),

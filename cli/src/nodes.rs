@@ -4,7 +4,7 @@ use tenure_core::Key;
 
 use crate::args::Global;
 use crate::exit::Failure;
-use crate::inspect::{Inspector, NodeState, parallel};
+use crate::inspect::{NodeState, parallel};
 use crate::output::{Output, Printed};
 use crate::store;
 

@@ -2,7 +2,7 @@
 
 use crate::args::{Global, OwnerArgs};
 use crate::exit::Failure;
-use crate::inspect::{CellState, Inspector};
+use crate::inspect::CellState;
 use crate::output::Output;
 use crate::store;
 

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use crate::defects::Defect;
@@ -51,6 +52,10 @@ pub struct Config {
     pub poll: Duration,
     /// How long an operation may try on beyond its caller's wait, when the store does not answer.
     pub patience: Duration,
+    /// How many requests a second the store is sent while it gives no useful answer, however many cells wait: while
+    /// it is dark, refuses, fails or asks to slow down. A store that answers is asked without limit, and what the
+    /// node's own lease needs is never held back. Nothing means no limit.
+    pub trouble_rate: Option<NonZeroU32>,
     /// What the application says about the node from the start.
     pub meta: BTreeMap<String, String>,
     /// A deliberate bug, for the simulator's teeth; without the `defects` feature it has no effect.
@@ -72,6 +77,7 @@ impl Config {
             attempt_timeout: ttl * 15 / 100,
             poll: poll_for(ttl),
             patience: ttl,
+            trouble_rate: NonZeroU32::new(10),
             meta: BTreeMap::new(),
             defect: None,
         }

@@ -32,6 +32,10 @@ defects! {
     ActUntilTransferConfirmed = "cell: a tenure ends when its transfer is sent",
     /// Found records are adopted because they name us, without comparing bytes.
     AdoptByName = "store: ours means byte-equal to what was sent",
+    /// A lease counts for the node under whose key it came, whoever it names.
+    AnyLease = "death: a lease that names another node is no evidence",
+    /// Whatever is found in the place of a marker counts as one.
+    AnyMarker = "death: a marker names the node that is dead",
     /// Cancelling a claim forgets the write that is on its way.
     CancelStopsSettling = "cell: cancelling a caller stops listening, not settling",
     /// A record won for a caller who is gone is kept.
@@ -40,12 +44,24 @@ defects! {
     ClaimSameEpoch = "record: at most one claim succeeds per epoch",
     /// A 409 counts as a lost race.
     ConflictIsLost = "store: a conflict was not applied, and is read and resent",
+    /// The lease waits for its turn like any other record.
+    BudgetedLease = "lease: what the lease needs is never held back",
     /// Fresh bits are left unused, so that two clones of a session write the same bytes.
     CloneUnstirred = "lease: fresh bits set the writes of clones apart",
+    /// A record that is garbage is claimed like one that is free.
+    CorruptTaken = "record: what cannot be parsed is corrupt, and nobody takes it over",
+    /// However long the store asks to be left alone, it is asked again after a second.
+    DeafToRetryAfter = "store: a key rests for as long as the store asks",
     /// A claim skips an epoch.
     EpochSkips = "cell: a claim takes the next epoch",
     /// A tombstone is written anew, without the fields of the lease that it replaces.
     FenceForgetsFields = "lease: the fields of a lease survive its fencing",
+    /// A lease that does not say its ttl is judged by nothing but its expiry.
+    ForeignByExpiry = "death: a foreign lease must be too old by its stamps as well as expired",
+    /// One answer of garbage ends the tenure that it was to verify.
+    GarbageEndsTenure = "cell: a tenure ends by what the record says, not by an answer of garbage",
+    /// Garbage counts as another version of the record, if it comes often enough.
+    GarbageSettles = "store: garbage proves nothing, however often it comes",
     /// A record below an epoch this process has seen is granted.
     GrantRegressed = "record: an epoch below one seen is never granted",
     /// Our own record at an epoch we do not hold counts as held.
@@ -61,8 +77,12 @@ defects! {
     /// that comes back after a gap is wrong to see; by itself that breaks no ownership, since `tenure` looks at the
     /// time too, and the fence has either come first or fails.
     LateRevival = "lease: a late success never revives an authority that has ended",
+    /// What waits for its turn is forgotten, and not sent once the store has come back.
+    ForgottenInLine = "engine: what waits for the store to be of use again is sent then",
     /// The number of a claim is kept after its answer.
     LeakClaim = "engine: what is kept is proportional to cells held and operations in flight",
+    /// A session that leaves does not say so.
+    LeaveSilently = "lease: who leaves sends the tombstone of its own lease",
     /// The tombstone is sent on leave while tenures are still held.
     LeaveBeforeRelease = "lease: all tenures end before the tombstone is sent",
     /// The tombstone is sent on leave while a renewal is in flight.
@@ -120,6 +140,8 @@ defects! {
     StealUnfenced = "death: fence before steal",
     /// A throttled key is asked again at once.
     ThrottledAtOnce = "store: a throttled key rests for a second",
+    /// A throttled renewal is sent again at once.
+    ThrottledRenewal = "lease: a throttled renewal waits a second, or for the last moment that leaves room for an attempt",
     /// An offer keeps the sender's epoch.
     TransferKeepsEpoch = "cell: an offer has the receiver's epoch",
     /// Finding the guarded version still there counts as proof that our write is lost.
@@ -134,6 +156,8 @@ defects! {
     UnknownIsLost = "store: an unknown write may have been applied",
     /// A write of unknown fate counts as certainly not applied, and is sent again or forgotten.
     UnknownIsNotApplied = "store: an unknown write may yet be applied",
+    /// A store in trouble is asked without limit.
+    Unbounded = "store: one that is of no use is asked at a bounded rate",
     /// `verify` compares no more than the node's name.
     VerifyByName = "cell: verify compares node, epoch and bytes",
     /// `verify` answers from memory.

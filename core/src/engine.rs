@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::admit::{self, Phase};
+use crate::budget;
 use crate::cell::{Cells, Standing};
 use crate::config::{Config, ConfigError};
 use crate::defects::Defect;
@@ -15,6 +16,7 @@ use crate::id::{CellId, NodeId, SessionId};
 use crate::lease::Lease;
 use crate::locate::Locates;
 use crate::peer::{Asker, Peers, Told};
+use crate::store::Op;
 use crate::time::{Deadline, Instant, Now, Timer, sooner};
 use crate::watch::Watches;
 
@@ -101,6 +103,9 @@ impl Engine {
         }
         self.wake_due();
         self.go_on_leaving();
+        if !self.env.has(Defect::ForgottenInLine) {
+            self.send_waiting();
+        }
     }
 
     /// Returns the next command. Call until it says `Idle`, then wait for an event or the deadline.
@@ -123,6 +128,11 @@ impl Engine {
         &self.env.node
     }
 
+    /// Tells whether this node holds the cell, or has something under way about its record.
+    pub fn is_at_work(&self, cell: &CellId) -> bool {
+        self.cells.knows(cell)
+    }
+
     /// Returns when authority ends, while the lease is held.
     pub fn authority(&self) -> Option<Instant> {
         self.lease.authority(&self.env)
@@ -140,6 +150,7 @@ impl Engine {
     /// Says what is not as it must be.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), &'static str> {
+        self.env.check()?;
         self.lease.check(&self.env)?;
         self.cells.check(&self.env, &self.peers)?;
         self.peers.check(&self.env)?;
@@ -163,6 +174,7 @@ impl Engine {
             }
             Event::ListDone(id, reply) => {
                 if self.env.take_list(id).is_some() {
+                    self.env.heed(reply.fault());
                     self.fleet.on_list(id, reply, &mut self.env);
                 }
             }
@@ -175,7 +187,11 @@ impl Engine {
 
     fn on_read(&mut self, id: crate::ReadId, reply: crate::ReadReply) {
         let standing = self.standing();
-        match self.env.take_read(id) {
+        let target = self.env.take_read(id);
+        if target.is_some() {
+            self.env.heed(reply.fault());
+        }
+        match target {
             Some(Target::Cell(cell)) => {
                 self.cells.on_read(&cell, id, reply, (&mut self.env, &mut self.peers, standing));
             }
@@ -203,7 +219,11 @@ impl Engine {
 
     fn on_write(&mut self, id: crate::AttemptId, reply: crate::WriteReply) {
         let standing = self.standing();
-        let ended = match self.env.take_write(id) {
+        let target = self.env.take_write(id);
+        if target.is_some() {
+            self.env.heed(reply.fault());
+        }
+        let ended = match target {
             Some(Target::Cell(cell)) => {
                 self.cells.on_write(&cell, id, reply, (&mut self.env, &mut self.peers, standing));
                 false
@@ -301,6 +321,49 @@ impl Engine {
             let standing = self.standing();
             while self.cells.wake((&mut self.env, &mut self.peers, standing)) {}
         }
+        while let Some(event) = self.env.next_expired() {
+            self.apply(event);
+        }
+    }
+
+    /// Sends what waits, as far as the store's answers allow; what nobody needs any more is dropped.
+    fn send_waiting(&mut self) {
+        while let Some((op, target)) = self.env.next_waiting() {
+            if self.needs(&op, &target) {
+                if let Target::Peer(node) = &target {
+                    self.peers.on_sent(node, self.env.mono());
+                }
+                self.env.send_waiting(op);
+            } else {
+                self.env.forget(&op);
+            }
+        }
+        if let Some(mut lanes) = self.env.sweep() {
+            for lane in &mut lanes {
+                lane.retain(|waiting| {
+                    let is_needed =
+                        self.env.target(&waiting.op).is_some_and(|target| self.needs(&waiting.op, target));
+                    if !is_needed {
+                        self.env.forget(&waiting.op);
+                    }
+                    is_needed
+                });
+            }
+            self.env.put_back(lanes);
+        }
+    }
+
+    /// Tells whether the machine that asked for a request still awaits the answer.
+    fn needs(&self, op: &Op, target: &Target) -> bool {
+        let number = budget::number(op);
+        match target {
+            Target::Cell(cell) => self.cells.awaits(cell, number),
+            Target::Fleet => self.fleet.awaits(number),
+            Target::Lease | Target::Probe => true,
+            Target::Locate(ticket) => self.locates.awaits(*ticket, number),
+            Target::Peer(node) => self.peers.awaits(node, number),
+            Target::Watch(cell) => self.watches.awaits(cell, number),
+        }
     }
 
     fn leave(&mut self, ticket: Ticket) {
@@ -354,6 +417,10 @@ impl Engine {
 
     /// Sends our own tombstone, after which this session writes nothing: judgements under way are dropped.
     fn end_lease(&mut self) {
+        if self.env.has(Defect::LeaveSilently) {
+            self.lease.fence(FenceCause::Left, &mut self.env);
+            return self.end_session();
+        }
         if self.lease.leave(&mut self.env) {
             self.peers.clear();
         }
@@ -385,6 +452,7 @@ impl Engine {
         let leaving = give_up.map(|at| Deadline { at, timer: Timer::Poll });
         let lease = sooner(self.lease.deadline(&self.env), leaving);
         let others = sooner(self.peers.deadline(), self.watches.deadline());
+        let others = sooner(others, self.env.deadline());
         sooner(lease, sooner(self.cells.deadline(), others))
     }
 }

@@ -16,7 +16,7 @@ use crate::judge::Version;
 use crate::lru::Lru;
 use crate::record::LeaseRecord;
 use crate::store::{Fault, FaultKind, Key, ListId, ListReply, Page, ReadId, ReadReply, Stamps};
-use crate::time::StoreTime;
+use crate::time::{Instant, StoreTime};
 
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Fleet {
@@ -33,6 +33,8 @@ struct Run {
     tokens: BTreeSet<Arc<str>>,
     last: Option<Arc<str>>,
     tries: u32,
+    /// When leases that were not read yet are reported by what the listing says of them.
+    give_up: Instant,
     /// Leases yet to be read, with what the listing says of them.
     todo: Vec<(NodeId, Stamps)>,
     reads: BTreeMap<ReadId, (NodeId, Stamps)>,
@@ -70,7 +72,8 @@ impl Fleet {
             ListReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::LEASES),
         };
         run.tries += 1;
-        if run.tries > TRIES_MAX || matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) {
+        let is_hopeless = matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) || env.is_short();
+        if run.tries > TRIES_MAX || is_hopeless {
             return self.end(Some(PeersError::Store(fault)), env);
         }
         run.list = Some(env.list(Target::Fleet, Key::LEASES, run.last.clone()));
@@ -80,23 +83,28 @@ impl Fleet {
         let Some(run) = &mut self.run else { return };
         let Some((node, listed)) = run.reads.remove(&id) else { return };
         match reply {
-            ReadReply::Found { etag, body, stamps } => {
-                let lease = LeaseRecord::parse_of(&node, &body).ok();
-                let version = Version::of(lease.as_ref(), etag, body, (stamps, env.mono()));
-                run.peers.push(peer(&node, (&version, lease), stamps.date, env));
-                if version.is_readable {
+            ReadReply::Found { etag, body, stamps } => match LeaseRecord::parse_of(&node, &body) {
+                Ok(lease) => {
+                    let version = Version::of(&lease, etag, body, (stamps, env.mono()));
+                    run.peers.push(peer(&node, (&version, Some(lease)), stamps.date, env));
                     self.known.insert(node, version);
                 }
-            }
-            // Listed but not readable at the moment: like a lease that does not say its ttl, it lives unless
-            // the listing's stamps say that it is too old for any.
+                Err(_) => run.peers.push(unread(node, listed, env)),
+            },
             ReadReply::Failed(_) | ReadReply::Throttled { .. } | ReadReply::Unchanged(_) => {
-                let is_live = lives_unread(listed, env);
-                run.peers.push(Peer { node, is_live, lease: None });
+                run.peers.push(unread(node, listed, env));
             }
             ReadReply::Missing => {}
         }
         self.go_on(env);
+    }
+
+    /// Tells whether the listing awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, number: u64) -> bool {
+        let is_asked = |run: &Run| {
+            run.list.is_some_and(|id| id.get() == number) || run.reads.contains_key(&ReadId::new(number))
+        };
+        self.run.as_ref().is_some_and(is_asked)
     }
 
     pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
@@ -113,6 +121,7 @@ impl Fleet {
             tokens: BTreeSet::new(),
             last: None,
             tries: 0,
+            give_up: env.mono().after(env.config.patience),
             todo: Vec::new(),
             reads: BTreeMap::new(),
             peers: Vec::new(),
@@ -149,6 +158,9 @@ impl Fleet {
 
     fn go_on(&mut self, env: &mut Env) {
         let Some(run) = &mut self.run else { return };
+        if env.is_short() && env.mono() >= run.give_up {
+            run.peers.extend(run.todo.drain(..).map(|(node, listed)| unread(node, listed, env)));
+        }
         while run.reads.len() < READS_MAX
             && let Some((node, stamps)) = run.todo.pop()
         {
@@ -162,6 +174,10 @@ impl Fleet {
     fn end(&mut self, error: Option<PeersError>, env: &mut Env) {
         let Some(mut run) = self.run.take() else { return };
         run.peers.sort_by(|a, b| a.node.cmp(&b.node));
+        if error.is_some() && env.is_short() {
+            // Nor will a listing of their own be answered in time.
+            run.callers.append(&mut self.next);
+        }
         for ticket in run.callers {
             let result = error.clone().map_or_else(|| Ok(run.peers.clone()), Err);
             env.done(ticket, Outcome::Peers(result));
@@ -170,6 +186,12 @@ impl Fleet {
             self.begin(env);
         }
     }
+}
+
+/// Shows a node whose lease is listed but cannot be read at the moment: like one that does not say its ttl, it lives
+/// unless the listing's stamps say that it is too old for any.
+fn unread(node: NodeId, listed: Stamps, env: &Env) -> Peer {
+    Peer { node, is_live: lives_unread(listed, env), lease: None }
 }
 
 /// Tells whether a lease of unknown ttl lives, by the stamps of a listing; without any it counts as live.

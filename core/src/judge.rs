@@ -2,7 +2,8 @@
 //!
 //! Normally by the store's own clock: `Date - Last-Modified` of one answer against the lease's ttl. Where
 //! the stamps are missing or cannot be trusted, by observed silence on our monotonic clock. This node's wall
-//! clock plays no part.
+//! clock plays no part. Of an answer whose bytes are no lease nothing is believed, its stamps included: such a version
+//! is judged by silence, and with the largest ttl.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -11,12 +12,12 @@ use core::time::Duration;
 use crate::config::{Config, TTL_MAX};
 use crate::defects::{self, Defect};
 use crate::id::{ETag, NodeId};
-use crate::record::LeaseRecord;
+use crate::record::{LeaseRecord, RecordError};
 use crate::store::Stamps;
 use crate::time::{Instant, Now, StoreTime};
 use crate::write::GARBLED_MAX;
 
-/// One version of a lease, and when it was seen.
+/// One version of a lease, which can be read, and when it was seen.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Version {
     pub(crate) etag: ETag,
@@ -30,54 +31,47 @@ pub(crate) struct Version {
     /// The publisher's expiry, for a lease that does not say its ttl.
     foreign_expires_ms: Option<u64>,
     pub(crate) is_tombstone: bool,
-    /// Whether the bytes are a lease. Bytes that are not may be a faulty answer: the tag does not stand for them.
-    pub(crate) is_readable: bool,
-    /// How many answers have shown it.
-    shown: u32,
 }
 
 impl Version {
     /// Takes a version of the lease of `node` from an answer that arrived at `shown`.
-    pub(crate) fn new(node: &NodeId, etag: ETag, body: Box<[u8]>, seen: (Stamps, Instant)) -> Self {
-        let record = LeaseRecord::parse_of(node, &body).ok();
-        Self::of(record.as_ref(), etag, body, seen)
+    ///
+    /// # Errors
+    /// Says why the bytes are no lease of this node.
+    pub(crate) fn new(
+        node: &NodeId,
+        etag: ETag,
+        body: Box<[u8]>,
+        seen: (Stamps, Instant),
+        config: &Config,
+    ) -> Result<Self, RecordError> {
+        let record = if defects::has(config.defect, Defect::AnyLease) {
+            LeaseRecord::parse(&body)?
+        } else {
+            LeaseRecord::parse_of(node, &body)?
+        };
+        Ok(Self::of(&record, etag, body, seen))
     }
 
     /// Does the same when the bytes have been parsed.
     pub(crate) fn of(
-        record: Option<&LeaseRecord>,
+        record: &LeaseRecord,
         etag: ETag,
         body: Box<[u8]>,
         (stamps, shown): (Stamps, Instant),
     ) -> Self {
         let (ttl, foreign_expires_ms) = terms(record);
-        let addr = record.and_then(|record| record.addr.as_ref());
         Self {
             etag,
             body,
             modified: stamps.modified,
             first_shown: shown,
-            is_readable: record.is_some(),
-            shown: 1,
-            is_tombstone: record.is_some_and(LeaseRecord::is_tombstone),
+            is_tombstone: record.is_tombstone(),
             // celld writes `-` for no address, and so do we.
-            addr: addr.filter(|addr| *addr != "-" && !addr.is_empty()).cloned(),
+            addr: record.addr.clone().filter(|addr| addr != "-" && !addr.is_empty()),
             ttl,
             foreign_expires_ms,
         }
-    }
-
-    /// Takes this version's age from an answer that showed it before, with bytes that made no sense.
-    pub(crate) fn shown_before(&mut self, earlier: &Self) {
-        self.first_shown = earlier.first_shown;
-        self.shown = earlier.shown.saturating_add(1);
-        self.modified = self.modified.or(earlier.modified);
-    }
-
-    /// Tells whether its bytes may be a faulty answer's: they are no lease, and were not shown often enough to be what
-    /// the record says.
-    pub(crate) fn may_be_garbled(&self) -> bool {
-        !self.is_readable && self.shown < GARBLED_MAX
     }
 
     /// Takes the stamps of another answer that showed this same version.
@@ -114,13 +108,18 @@ impl Version {
             return Duration::from_millis(expires_ms.saturating_sub(now.wall.as_millis()));
         }
         match (self.modified, date) {
+            (_, Some(date))
+                if self.foreign_expires_ms.is_some()
+                    && defects::has(config.defect, Defect::ForeignByExpiry) =>
+            {
+                self.until_foreign_expiry(date)
+            }
             (Some(modified), Some(date)) => {
                 let left = (self.ttl + slack(config)).saturating_sub(date.since(modified));
                 left.max(self.until_foreign_expiry(date))
             }
             (None, date) | (_, date @ None) => {
-                let silence = self.ttl + self.ttl * config.drift_permille / 1000;
-                let left = silence.saturating_sub(issued.since(self.first_shown));
+                let left = silence(self.ttl, config).saturating_sub(issued.since(self.first_shown));
                 date.map_or(left, |date| left.max(self.until_foreign_expiry(date)))
             }
         }
@@ -132,9 +131,44 @@ impl Version {
     }
 }
 
+/// Bytes that are no lease, found under one tag in a lease's place: the answer is garbage, or the record.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Garbage {
+    pub(crate) etag: ETag,
+    /// When the first answer arrived that showed garbage under this tag.
+    first_shown: Instant,
+    /// How many have.
+    shown: u32,
+}
+
+impl Garbage {
+    /// Takes another answer that showed garbage; `before` is what the last ones showed.
+    pub(crate) fn shown(etag: ETag, at: Instant, before: Option<Self>) -> Self {
+        match before.filter(|before| before.etag == etag) {
+            Some(before) => Self { shown: before.shown.saturating_add(1), ..before },
+            None => Self { etag, first_shown: at, shown: 1 },
+        }
+    }
+
+    /// Tells whether the answers may be to blame: there were few.
+    pub(crate) fn is_new(&self) -> bool {
+        self.shown < GARBLED_MAX
+    }
+
+    /// Returns how much longer a lease in this place may live, judged by an answer to a read issued at `issued`: by
+    /// silence alone, with the largest ttl.
+    pub(crate) fn remaining(&self, issued: Instant, config: &Config) -> Duration {
+        silence(TTL_MAX, config).saturating_sub(issued.since(self.first_shown))
+    }
+}
+
+/// Returns for how long a version must have stood still before its holder's authority has ended on any clock.
+fn silence(ttl: Duration, config: &Config) -> Duration {
+    ttl + ttl * config.drift_permille / 1000
+}
+
 /// Returns the ttl a lease is judged with, and the expiry that must have passed besides.
-fn terms(record: Option<&LeaseRecord>) -> (Duration, Option<u64>) {
-    let Some(record) = record else { return (TTL_MAX, None) };
+fn terms(record: &LeaseRecord) -> (Duration, Option<u64>) {
     if let Some(ttl) = record.ttl {
         return (ttl, None);
     }
@@ -207,11 +241,12 @@ impl StoreClockWatch {
 
 #[cfg(test)]
 mod tests {
-    use super::{StoreClockWatch, Version};
+    use super::{Garbage, StoreClockWatch, Version};
     use crate::config::Config;
     use crate::id::{ETag, NodeId};
     use crate::store::Stamps;
     use crate::time::{Instant, Now, StoreTime};
+    use alloc::string::ToString;
     use core::time::Duration;
 
     fn at(ms: u64) -> Stamps {
@@ -219,9 +254,13 @@ mod tests {
     }
 
     fn version(body: &str, stamps: Stamps) -> Version {
-        let etag = ETag::new(b"e").expect("not empty");
         let node = NodeId::parse("x").expect("legal");
-        Version::new(&node, etag, body.as_bytes().into(), (stamps, Instant::from_millis(500)))
+        let seen = (stamps, Instant::from_millis(500));
+        Version::new(&node, tag(), body.as_bytes().into(), seen, &Config::new("n")).expect("x's lease")
+    }
+
+    fn tag() -> ETag {
+        ETag::new(b"e").expect("not empty")
     }
 
     fn left(version: &Version, date: Option<u64>, issued: u64) -> Duration {
@@ -261,9 +300,21 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_judged_with_the_largest_ttl() {
-        let lease = version("not json", at(1_000_000));
-        assert_eq!(left(&lease, Some(1_062_000), 0), Duration::from_secs(1));
+    fn garbage_is_judged_by_silence_with_the_largest_ttl() {
+        let first = Garbage::shown(tag(), Instant::from_millis(500), None);
+        let again = Garbage::shown(tag(), Instant::from_millis(40_000), Some(first));
+        let left = |issued| again.remaining(Instant::from_millis(issued), &Config::new("n"));
+        assert_eq!(left(61_099), Duration::from_millis(1));
+        assert_eq!(left(61_100), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_lease_that_names_another_node_is_none() {
+        let node = NodeId::parse("y").expect("legal");
+        let body = br#"{"node":"x","expires_ms":0,"fenced_by":"z"}"#;
+        let seen = (at(1), Instant::from_millis(0));
+        let shown = Version::new(&node, tag(), body.as_slice().into(), seen, &Config::new("n"));
+        assert!(shown.is_err_and(|why| why.to_string() == "it is the record of x, not of y"));
     }
 
     #[test]

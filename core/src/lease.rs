@@ -161,7 +161,7 @@ impl Lease {
             State::Creating { write, ticket } => {
                 let error = match (cause, &self.last_fault) {
                     (FenceCause::StoreUnfit, Some(fault)) => JoinError::Unfit(fault.detail.to_string()),
-                    (FenceCause::Credentials | FenceCause::Expired, _) => JoinError::Store(write.fault()),
+                    (FenceCause::Credentials | FenceCause::Expired, _) => JoinError::Store(write.fault(env)),
                     (cause, _) => JoinError::Fenced(cause),
                 };
                 env.done(ticket, Outcome::Joined(Err(error)));

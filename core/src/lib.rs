@@ -150,6 +150,7 @@ extern crate std;
 
 mod admit;
 mod backoff;
+mod budget;
 mod cell;
 mod config;
 mod defects;
@@ -188,7 +189,9 @@ pub use error::{
 pub use event::{Call, Command, Event, Location, Notice, Outcome, Owner, Peer, Tenure, Ticket};
 pub use id::{CellId, ETag, Epoch, NodeId, SessionId, WriteId};
 pub use name::NameError;
-pub use record::{Holder, LeaseRecord, Load, OwnerRecord, RECORD_MAX, RecordError};
+pub use record::{
+    Holder, LeaseRecord, Load, OwnerRecord, RECORD_MAX, RecordError, RetiredRecord, check_record,
+};
 pub use store::{
     AttemptId, Entry, Fault, FaultKind, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId, ReadOp,
     ReadReply, RemoveId, RemoveOp, RemoveReply, Reply, Stamps, WriteOp, WriteReply,

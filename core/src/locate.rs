@@ -124,7 +124,8 @@ impl Locates {
             ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(&open.cell).as_str()),
             ReadReply::Unchanged(_) => Fault::new(FaultKind::Malformed, "304 to an unconditional read"),
         };
-        if open.tries >= TRIES_MAX || matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) {
+        let is_hopeless = matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) || env.is_short();
+        if open.tries >= TRIES_MAX || is_hopeless {
             env.done(ticket, Outcome::Located(Err(LocateError::Store(fault))));
             return;
         }
@@ -154,6 +155,12 @@ impl Locates {
                 env.done(ticket, Outcome::Located(Ok(Location::At { node, addr, epoch })));
             }
         }
+    }
+
+    /// Tells whether a look-up awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, ticket: Ticket, number: u64) -> bool {
+        let open = self.open.get(&ticket);
+        open.is_some_and(|open| matches!(open.step, Step::Reading(id) if id.get() == number))
     }
 
     /// Checks that something will move each look-up on.

@@ -11,7 +11,7 @@ use crate::event::{Command, Location, Notice, Outcome, Owner, Peer, Tenure};
 use crate::record::{LeaseRecord, OwnerRecord};
 use crate::store::{FaultKind, Guard, Op, WriteOp};
 
-/// Writes a command as a line; `Idle` has none. Requests are numbered from `base` on.
+/// Writes a command as a line; `Idle` has none. Requests are numbered from `base` on, but for those that are older.
 pub fn command(command: Command, base: u64) -> Option<String> {
     Some(match command {
         Command::Done(ticket, outcome) => format!("done {ticket} {}", self::outcome(&outcome)),
@@ -29,15 +29,20 @@ pub fn request(op: &Op, base: u64) -> String {
     match op {
         Op::List(op) => {
             let after = op.after.as_ref().map_or(String::new(), |after| format!(" after={after}"));
-            format!("list l{} {}{after}", op.id.get() - base, op.prefix)
+            format!("list l{} {}{after}", number(op.id.get(), base), op.prefix)
         }
         Op::Read(op) => {
             let unless = op.unless.as_ref().map_or(String::new(), |etag| format!(" unless={etag}"));
-            format!("read r{} {}{unless}", op.id.get() - base, op.key)
+            format!("read r{} {}{unless}", number(op.id.get(), base), op.key)
         }
-        Op::Remove(op) => format!("remove d{} {}", op.id.get() - base, key(op.key.as_str())),
-        Op::Write(op) => write(op, op.id.get() - base),
+        Op::Remove(op) => format!("remove d{} {}", number(op.id.get(), base), key(op.key.as_str())),
+        Op::Write(op) => write(op, number(op.id.get(), base)),
     }
+}
+
+/// Returns the number of a request as counted from `base` on; one from before keeps its own.
+fn number(id: u64, base: u64) -> u64 {
+    id.checked_sub(base).unwrap_or(id)
 }
 
 fn write(op: &WriteOp, id: u64) -> String {

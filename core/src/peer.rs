@@ -8,8 +8,8 @@
 //!   ask -> Reading -- tombstone, or fenced --------------------------------> dead
 //!             |  ^ \- young ---> live (remembered)                            ^
 //!             |  |  \- too old --> Fencing -- applied -------------------------+
-//!             |  +------------------ lost --+                                  |
-//!             +- missing -> ReadingRetired -- found ---------------------------+
+//!             |  +------------------ lost --+          (garbage: look again)   |
+//!             +- missing -> ReadingRetired -- its marker -----------------------+
 //!                    ^            +- missing -> Placing -- applied or lost --> Reading
 //! ```
 
@@ -22,10 +22,10 @@ use crate::config::TTL_MAX;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::event::Ticket;
-use crate::id::{CellId, NodeId};
-use crate::judge::{StoreClockWatch, Version};
+use crate::id::{CellId, ETag, NodeId};
+use crate::judge::{Garbage, StoreClockWatch, Version};
 use crate::lru::Lru;
-use crate::record::LeaseRecord;
+use crate::record::{LeaseRecord, RetiredRecord};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, Stamps, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Fate, Order, Write};
@@ -56,6 +56,8 @@ pub(crate) struct Peers {
     active: BTreeMap<NodeId, Active>,
     dead: Lru<NodeId, ()>,
     known: Lru<NodeId, Known>,
+    /// What the last answers showed instead of leases.
+    garbage: Lru<NodeId, Garbage>,
     deadlines: BTreeSet<(Instant, NodeId)>,
     clock: StoreClockWatch,
 }
@@ -80,7 +82,7 @@ enum State {
     Fencing(Write),
     Pausing(Instant),
     Placing(Write),
-    Reading { id: ReadId, issued: Instant },
+    Reading { id: ReadId, issued: Instant, is_conditional: bool },
     ReadingRetired(ReadId),
 }
 
@@ -89,9 +91,6 @@ const REMEMBERED: usize = 4096;
 
 /// How often a lease is read in vain before the askers are told.
 const READS_MAX: u32 = 3;
-
-/// How long a throttled key rests, before jitter: a second at least.
-pub(crate) const THROTTLED: Duration = Duration::from_millis(1250);
 
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
@@ -111,6 +110,7 @@ impl Peers {
             dead: Lru::new(REMEMBERED),
             known: Lru::new(REMEMBERED),
             deadlines: BTreeSet::new(),
+            garbage: Lru::new(REMEMBERED),
             clock: StoreClockWatch::default(),
         }
     }
@@ -148,8 +148,8 @@ impl Peers {
 
     pub(crate) fn on_read(&mut self, node: &NodeId, id: ReadId, reply: ReadReply, env: &mut Env) -> Told {
         self.step(node, env, |peers, active, env| match active.state {
-            State::Reading { id: awaited, issued } if awaited == id => {
-                peers.on_lease(node, reply, issued, active, env)
+            State::Reading { id: awaited, issued, is_conditional } if awaited == id => {
+                peers.on_lease(node, reply, (issued, is_conditional), active, env)
             }
             State::ReadingRetired(awaited) if awaited == id => on_retired(node, reply, active, env),
             State::Fencing(ref mut write) | State::Placing(ref mut write) => {
@@ -206,6 +206,23 @@ impl Peers {
         self.active.get(node).is_some_and(|active| active.askers.contains(asker))
     }
 
+    /// Takes that the read in flight, if it is one, left only now: silence and the store's clock are measured from its
+    /// sending.
+    pub(crate) fn on_sent(&mut self, node: &NodeId, now: Instant) {
+        if let Some(Active { state: State::Reading { issued, .. }, .. }) = self.active.get_mut(node) {
+            *issued = now;
+        }
+    }
+
+    /// Tells whether a judgement awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, node: &NodeId, number: u64) -> bool {
+        self.active.get(node).is_some_and(|active| match &active.state {
+            State::Fencing(write) | State::Placing(write) => write.awaits(number),
+            State::Pausing(_) => false,
+            State::Reading { id, .. } | State::ReadingRetired(id) => id.get() == number,
+        })
+    }
+
     /// Checks the index against the judgements under way, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
         if self.active.is_empty() && self.deadlines.is_empty() {
@@ -253,6 +270,7 @@ impl Peers {
         match step(self, &mut active, env) {
             Some(Step::Fenced) => {
                 self.known.remove(node);
+                self.garbage.remove(node);
                 self.dead.insert(node.clone(), ());
                 return Some((active.askers, Verdict::Dead));
             }
@@ -274,30 +292,30 @@ impl Peers {
     }
 
     fn read(&self, node: &NodeId, env: &mut Env) -> State {
-        let known = self.known.get(node).filter(|known| known.version.is_readable);
-        let unless = known.map(|known| known.version.etag.clone());
+        let unless = self.known.get(node).map(|known| known.version.etag.clone());
+        let is_conditional = unless.is_some();
         let id = env.read(Target::Peer(node.clone()), Key::lease(node), unless);
-        State::Reading { id, issued: env.mono() }
+        State::Reading { id, issued: env.mono(), is_conditional }
     }
 
     fn on_lease(
         &mut self,
         node: &NodeId,
         reply: ReadReply,
-        issued: Instant,
+        (issued, is_conditional): (Instant, bool),
         active: &mut Active,
         env: &mut Env,
     ) -> Option<Step> {
         let (version, stamps) = match reply {
             ReadReply::Failed(fault) => return Some(retry(fault, active, env)),
-            ReadReply::Throttled { .. } => {
-                return Some(retry(Fault::new(FaultKind::Throttled, "nodes/"), active, env));
-            }
+            ReadReply::Throttled { after } => return Some(put_off(Key::lease(node), after, active, env)),
             ReadReply::Missing if env.has(Defect::MissingIsDead) => return Some(Step::Fenced),
             ReadReply::Missing => {
                 let id = env.read(Target::Peer(node.clone()), Key::retired(node), None);
                 return Some(Step::Go(State::ReadingRetired(id)));
             }
+            // No version was named that could be unchanged.
+            ReadReply::Unchanged(_) if !is_conditional => return Some(retry(unasked_304(), active, env)),
             ReadReply::Unchanged(stamps) => match self.known.remove(node) {
                 Some(known) => (known.version, stamps),
                 // Forgotten meanwhile: ask for the whole record.
@@ -306,30 +324,32 @@ impl Peers {
             ReadReply::Found { etag, body, stamps } => {
                 let shown = if env.has(Defect::SilenceFromIssue) { issued } else { env.mono() };
                 match self.known.remove(node) {
-                    Some(known) if known.version.etag == etag && known.version.is_readable => {
+                    Some(known) if known.version.etag == etag && known.version.body == body => {
                         (known.version, stamps)
                     }
                     earlier => {
-                        let mut version = Version::new(node, etag, body, (stamps, shown));
-                        if env.has(Defect::MixStamps)
-                            && let Some(earlier) = &earlier
-                        {
-                            version.keep_stamp_of(&earlier.version);
-                        }
-                        match earlier {
-                            Some(earlier) if earlier.version.etag == version.etag => {
-                                version.shown_before(&earlier.version);
+                        let found = Version::new(node, etag.clone(), body, (stamps, shown), &env.config);
+                        let Ok(mut version) = found else {
+                            // What was known of the lease stays known: nothing is learned here.
+                            if let Some(earlier) = earlier {
+                                self.known.insert(node.clone(), earlier);
                             }
-                            Some(earlier) if version.goes_back_from(&earlier.version) => {
-                                self.clock.distrust()
+                            return Some(self.on_garbage(node, etag, issued, active, env));
+                        };
+                        if let Some(earlier) = &earlier {
+                            if env.has(Defect::MixStamps) {
+                                version.keep_stamp_of(&earlier.version);
                             }
-                            Some(_) | None => {}
+                            if version.goes_back_from(&earlier.version) {
+                                self.clock.distrust();
+                            }
                         }
                         (version, stamps)
                     }
                 }
             }
         };
+        self.garbage.remove(node);
         if version.is_tombstone {
             return Some(Step::Fenced);
         }
@@ -342,33 +362,55 @@ impl Peers {
         mut version: Version,
         stamps: Stamps,
         issued: Instant,
-        active: &mut Active,
+        active: &Active,
         env: &mut Env,
     ) -> Step {
         version.shown_again(stamps);
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
         // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
-        // And silence counts from the answer that first showed a version, so that one must not come late; and bytes
-        // that make no sense may make sense in the next answer.
-        let may_wait = version.is_stamped(trusted.date) && version.is_readable;
-        let look_again = if may_wait { TTL_MAX * 2 } else { env.config.poll };
+        // And silence counts from the answer that first showed a version, so that one must not come late.
+        let look_again = if version.is_stamped(trusted.date) { TTL_MAX * 2 } else { env.config.poll };
         let live_until = issued.after(remaining.min(look_again));
         let live_until = if env.has(Defect::LiveForever) { issued.after(TTL_MAX * 100) } else { live_until };
         let step = if !remaining.is_zero() {
             Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
-        } else if takes(active) && version.may_be_garbled() {
-            // A tombstone must keep what the lease says.
-            retry(Fault::new(FaultKind::Malformed, "a lease that is none"), active, env)
         } else if env.has(Defect::StealUnfenced) {
             Step::Fenced
         } else if takes(active) {
-            Step::Go(State::Fencing(fence(node, &version, env)))
+            let old: &[u8] = if env.has(Defect::FenceForgetsFields) { b"{}" } else { &version.body };
+            Step::Go(State::Fencing(fence(node, &version.etag, old, env)))
         } else {
             Step::Tell(Verdict::Dead)
         };
         self.known.insert(node.clone(), Known { version, live_until });
         step
+    }
+
+    /// Judges a lease in whose place there is something else, or whose answers are garbage. Its holder may well live.
+    fn on_garbage(
+        &mut self,
+        node: &NodeId,
+        etag: ETag,
+        issued: Instant,
+        active: &mut Active,
+        env: &mut Env,
+    ) -> Step {
+        let garbage = Garbage::shown(etag, env.mono(), self.garbage.get(node).cloned());
+        let (is_new, remaining) = (garbage.is_new(), garbage.remaining(issued, &env.config));
+        let etag = garbage.etag.clone();
+        self.garbage.insert(node.clone(), garbage);
+        if is_new {
+            retry(Fault::new(FaultKind::Malformed, Key::lease(node).as_str()), active, env)
+        } else if !remaining.is_zero() {
+            let addr = self.known.get(node).and_then(|known| known.version.addr.clone());
+            // Not remembered: bytes that make no sense may make sense in the next answer.
+            Step::Tell(Verdict::Live { addr, until: issued })
+        } else if takes(active) {
+            Step::Go(State::Fencing(fence(node, &etag, b"", env)))
+        } else {
+            Step::Tell(Verdict::Dead)
+        }
     }
 
     fn settle(&mut self, node: &NodeId, fate: Fate, active: &Active, env: &mut Env) -> Option<Step> {
@@ -383,7 +425,11 @@ impl Peers {
             (Fate::Pending, State::Fencing(write) | State::Placing(write))
                 if env.mono() >= active.give_up && !write.is_sent() =>
             {
-                Some(Step::Tell(Verdict::Failed(write.fault())))
+                Some(Step::Tell(Verdict::Failed(write.fault(env))))
+            }
+            // The lease seems corrupt by now: whatever becomes of the write, what is there is judged.
+            (Fate::Pending, State::Fencing(write) | State::Placing(write)) if write.is_corrupt() => {
+                Some(Step::Go(self.read(node, env)))
             }
             (Fate::Pending, _) => None,
             (Fate::Refused(fault), _) => Some(Step::Tell(Verdict::Failed(fault))),
@@ -404,12 +450,11 @@ fn is_taking(state: &State) -> bool {
     }
 }
 
-/// Sends the tombstone of exactly the version that was judged.
-fn fence(node: &NodeId, version: &Version, env: &mut Env) -> Write {
+/// Sends the tombstone of exactly the version that was judged, which says `old`.
+fn fence(node: &NodeId, etag: &ETag, old: &[u8], env: &mut Env) -> Write {
     let id = env.write_id();
-    let old: &[u8] = if env.has(Defect::FenceForgetsFields) { b"{}" } else { &version.body };
     let body = LeaseRecord::fence(old, node, &env.node, &id).into();
-    start(node, Guard::Match(version.etag.clone()), body, env)
+    start(node, Guard::Match(etag.clone()), body, env)
 }
 
 /// Takes the key of a lease that somebody removed, so that its holder's next renewal fails.
@@ -433,27 +478,42 @@ fn start(node: &NodeId, guard: Guard, body: Arc<[u8]>, env: &mut Env) -> Write {
 fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut Env) -> Option<Step> {
     Some(match reply {
         ReadReply::Failed(fault) => retry(fault, active, env),
-        ReadReply::Found { .. } => Step::Fenced,
-        // An answer that makes no sense kills nobody.
-        ReadReply::Unchanged(_) => {
-            retry(Fault::new(FaultKind::Malformed, "304 to an unconditional read"), active, env)
+        ReadReply::Found { body, .. }
+            if env.has(Defect::AnyMarker) || RetiredRecord::parse_of(node, &body).is_ok() =>
+        {
+            Step::Fenced
         }
-        ReadReply::Missing if takes(active) => Step::Go(State::Placing(place(node, env))),
-        ReadReply::Missing => Step::Tell(Verdict::Dead),
-        ReadReply::Throttled { .. } => retry(Fault::new(FaultKind::Throttled, "retired/"), active, env),
+        // An answer that makes no sense kills nobody; junk that stays there is no marker.
+        ReadReply::Found { .. } if active.failures + 1 < READS_MAX => {
+            retry(Fault::new(FaultKind::Malformed, Key::retired(node).as_str()), active, env)
+        }
+        ReadReply::Unchanged(_) => retry(unasked_304(), active, env),
+        ReadReply::Found { .. } | ReadReply::Missing if takes(active) => {
+            Step::Go(State::Placing(place(node, env)))
+        }
+        ReadReply::Found { .. } | ReadReply::Missing => Step::Tell(Verdict::Dead),
+        ReadReply::Throttled { after } => put_off(Key::retired(node), after, active, env),
     })
+}
+
+fn unasked_304() -> Fault {
+    Fault::new(FaultKind::Malformed, "304 to an unconditional read")
 }
 
 fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
     active.failures += 1;
-    if active.failures >= READS_MAX {
+    if active.failures >= READS_MAX || env.is_short() {
         return Step::Tell(Verdict::Failed(fault));
     }
-    let mut at = env.backoff(active.failures);
-    if fault.kind == FaultKind::Throttled {
-        at = at.max(env.mono().after(env.rng.jitter(THROTTLED, 200)));
+    Step::Go(State::Pausing(env.backoff(active.failures)))
+}
+
+/// The store asked to slow down: the key rests.
+fn put_off(key: Key, after: Option<Duration>, active: &mut Active, env: &mut Env) -> Step {
+    match retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env) {
+        Step::Go(State::Pausing(at)) => Step::Go(State::Pausing(env.rest(after).max(at))),
+        step => step,
     }
-    Step::Go(State::Pausing(at))
 }
 
 fn due(state: &State) -> Option<Instant> {

@@ -75,7 +75,10 @@ impl Probe {
             }
             WriteReply::Refused(fault) => return self.end(Verdict::Store(fault), env),
             WriteReply::Conflict => return self.again("409 again and again", FaultKind::Unavailable, env),
-            WriteReply::Throttled { .. } => return self.again("", FaultKind::Throttled, env),
+            WriteReply::Throttled { after } => {
+                let rest = env.rest(after);
+                return self.put_off(rest, Fault::new(FaultKind::Throttled, self.key.as_str()), env);
+            }
             WriteReply::NotApplied(fault) | WriteReply::Unknown(fault) => {
                 return self.again(&fault.detail, fault.kind, env);
             }
@@ -139,15 +142,16 @@ impl Probe {
     }
 
     fn again(&mut self, detail: &str, kind: FaultKind, env: &mut Env) -> Verdict {
+        let at = env.backoff(self.rounds);
+        self.put_off(at, Fault::new(kind, detail), env)
+    }
+
+    /// Begins a new round then, unless there is no patience left for it.
+    fn put_off(&mut self, at: Instant, fault: Fault, env: &mut Env) -> Verdict {
         env.remove(self.key.clone());
-        if env.mono() >= self.give_up {
-            return Verdict::Store(Fault::new(kind, detail));
+        if env.mono() >= self.give_up || at > self.give_up.after(env.config.attempt_timeout) {
+            return Verdict::Store(fault);
         }
-        let at = if kind == FaultKind::Throttled {
-            env.mono().after(env.rng.jitter(core::time::Duration::from_millis(1250), 200))
-        } else {
-            env.backoff(self.rounds)
-        };
         self.step = Step::Pausing(at);
         Verdict::Pending
     }

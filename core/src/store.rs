@@ -296,6 +296,39 @@ pub enum ListReply {
     },
 }
 
+impl ReadReply {
+    /// Returns what kept the store from a useful answer, if anything did.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Failed(fault) => Some(fault.clone()),
+            Self::Throttled { .. } => Some(Fault::new(FaultKind::Throttled, "")),
+            Self::Found { .. } | Self::Missing | Self::Unchanged(_) => None,
+        }
+    }
+}
+
+impl WriteReply {
+    /// Returns what kept the store from a useful answer, if anything did.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::NotApplied(fault) | Self::Refused(fault) | Self::Unknown(fault) => Some(fault.clone()),
+            Self::Throttled { .. } => Some(Fault::new(FaultKind::Throttled, "")),
+            Self::Applied { .. } | Self::Conflict | Self::Rejected => None,
+        }
+    }
+}
+
+impl ListReply {
+    /// Returns what kept the store from a useful answer, if anything did.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Failed(fault) => Some(fault.clone()),
+            Self::Throttled { .. } => Some(Fault::new(FaultKind::Throttled, "")),
+            Self::Page(_) => None,
+        }
+    }
+}
+
 /// One page of a listing.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Page {

@@ -12,13 +12,13 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::{BadRecord, FenceCause, WatchError};
 use crate::event::{Notice, Outcome, Owner, Ticket};
 use crate::id::{CellId, ETag};
 use crate::memory::Memory;
-use crate::peer::THROTTLED;
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Key, ReadId, ReadReply};
 use crate::time::{Deadline, Instant, Timer};
@@ -59,7 +59,7 @@ struct Seen {
 
 #[derive(Clone, Debug, Hash)]
 enum Step {
-    Reading(ReadId),
+    Reading { id: ReadId, is_conditional: bool },
     Resting(Instant),
 }
 
@@ -76,9 +76,11 @@ impl Watches {
                 *watchers += 1;
                 env.done(ticket, Outcome::Watched(Ok(seen.owner.clone())));
             }
+            // Whoever came first gives up first.
             Some(watch) => watch.callers.push(caller),
             None => {
-                let step = Step::Reading(read(&cell, None, env));
+                self.deadlines.insert((caller.give_up, cell.clone()));
+                let step = read(&cell, Lane::Look, None, env);
                 let callers = alloc::vec![caller];
                 self.map.insert(cell, Watch { callers, watchers: 0, seen: None, step, failures: 0 });
             }
@@ -98,8 +100,10 @@ impl Watches {
         (env, memory): (&mut Env, &mut Memory),
     ) {
         self.with(cell, |watch| {
-            if matches!(watch.step, Step::Reading(awaited) if awaited == id) {
-                watch.on_read(cell, reply, env, memory);
+            if let Step::Reading { id: awaited, is_conditional } = watch.step
+                && awaited == id
+            {
+                watch.on_read(cell, (reply, is_conditional), env, memory);
             }
         });
     }
@@ -109,11 +113,16 @@ impl Watches {
         let due = self.deadlines.first().filter(|(at, _)| *at <= env.mono());
         let Some((_, cell)) = due.cloned() else { return false };
         self.with(&cell, |watch| {
+            watch.give_up_on_time(&cell, env);
+            if !matches!(watch.step, Step::Resting(at) if at <= env.mono()) {
+                return;
+            }
             // What came as garbage may come well the next time, under the same tag.
             let is_corrupt = |seen: &&Seen| matches!(seen.owner, Owner::Bad(BadRecord::Corrupt { .. }));
             let seen = watch.seen.as_ref().filter(|seen| !is_corrupt(seen));
             let unless = seen.and_then(|seen| seen.etag.clone());
-            watch.step = Step::Reading(read(&cell, unless, env));
+            let lane = if watch.failures == 0 && watch.seen.is_none() { Lane::Look } else { Lane::Poll };
+            watch.step = read(&cell, lane, unless, env);
         });
         true
     }
@@ -130,31 +139,37 @@ impl Watches {
         }
     }
 
+    /// Tells whether a watch awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, cell: &CellId, number: u64) -> bool {
+        let watch = self.map.get(cell);
+        watch.is_some_and(|watch| matches!(watch.step, Step::Reading { id, .. } if id.get() == number))
+    }
+
     /// Checks the index against the watches, and that something will move each of them on.
     pub(crate) fn check(&self, env: &Env) -> Result<(), &'static str> {
         if self.map.is_empty() && self.deadlines.is_empty() {
             return Ok(());
         }
-        let mut resting = 0;
+        let mut deadlines = 0;
         for (cell, watch) in &self.map {
             match watch.step {
-                Step::Reading(id) if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
+                Step::Reading { id, .. } if matches!(env.reads_for(id), Some(Target::Watch(awaited)) if awaited == cell) =>
                     {}
-                Step::Reading(_) => return Err("a watch waits for nothing"),
-                Step::Resting(_) => resting += 1,
+                Step::Reading { .. } => return Err("a watch waits for nothing"),
+                Step::Resting(_) => {}
             }
+            deadlines += usize::from(watch.due().is_some());
             if watch.watchers == 0 && watch.callers.is_empty() {
                 return Err("a cell is watched for nobody");
             }
         }
-        // As many entries as watches that rest, and every entry that of one: so each has its own.
-        let rests = |(at, cell): &(Instant, CellId)| {
-            self.map.get(cell).is_some_and(|watch| matches!(watch.step, Step::Resting(until) if until == *at))
-        };
-        if !self.deadlines.iter().all(rests) {
+        // As many entries as watches that wait for a time, and every entry that of one: so each has its own.
+        let is_due =
+            |(at, cell): &(Instant, CellId)| self.map.get(cell).is_some_and(|watch| watch.due() == Some(*at));
+        if !self.deadlines.iter().all(is_due) {
             return Err("a watch is woken at a time for which it does not wait");
         }
-        if resting == self.deadlines.len() {
+        if deadlines == self.deadlines.len() {
             Ok(())
         } else {
             Err("a watch waits for a time at which it is not woken")
@@ -165,20 +180,52 @@ impl Watches {
     /// is forgotten.
     fn with(&mut self, cell: &CellId, step: impl FnOnce(&mut Watch)) {
         let Some(watch) = self.map.get_mut(cell) else { return };
-        if let Step::Resting(at) = watch.step {
-            self.deadlines.remove(&(at, cell.clone()));
-        }
+        let due = watch.due();
         step(watch);
-        if watch.watchers == 0 && watch.callers.is_empty() {
+        let is_over = watch.watchers == 0 && watch.callers.is_empty();
+        let next = watch.due().filter(|_| !is_over);
+        if due != next {
+            due.map(|at| self.deadlines.remove(&(at, cell.clone())));
+            next.map(|at| self.deadlines.insert((at, cell.clone())));
+        }
+        if is_over {
             self.map.remove(cell);
-        } else if let Step::Resting(at) = watch.step {
-            self.deadlines.insert((at, cell.clone()));
         }
     }
 }
 
 impl Watch {
-    fn on_read(&mut self, cell: &CellId, reply: ReadReply, env: &mut Env, memory: &mut Memory) {
+    /// Returns when it is time to look again, or to tell a caller that there is nothing to see.
+    fn due(&self) -> Option<Instant> {
+        let looks = match self.step {
+            Step::Reading { .. } => None,
+            Step::Resting(at) => Some(at),
+        };
+        let gives_up = self.callers.first().map(|caller| caller.give_up);
+        looks.into_iter().chain(gives_up).min()
+    }
+
+    /// Tells those who have waited long enough for a first look.
+    fn give_up_on_time(&mut self, cell: &CellId, env: &mut Env) {
+        let now = env.mono();
+        self.callers.retain(|caller| {
+            let waits = now < caller.give_up;
+            if !waits {
+                let fault = env.trouble(&Key::owner(cell));
+                env.done(caller.ticket, Outcome::Watched(Err(WatchError::Store(fault))));
+            }
+            waits
+        });
+    }
+
+    fn on_read(
+        &mut self,
+        cell: &CellId,
+        (reply, is_conditional): (ReadReply, bool),
+        env: &mut Env,
+        memory: &mut Memory,
+    ) {
+        let mut rest = None;
         let fault = match reply {
             ReadReply::Found { etag, body, .. } => {
                 let owner = owner(cell, &etag, &body, memory);
@@ -187,16 +234,15 @@ impl Watch {
             ReadReply::Missing => {
                 return self.show(cell, Seen { owner: Owner::Free { epoch: None }, etag: None }, env);
             }
-            ReadReply::Unchanged(_) => match &self.seen {
-                Some(Seen { etag: Some(_), .. }) => return self.rest(env),
-                Some(Seen { etag: None, .. }) | None => {
-                    Fault::new(FaultKind::Malformed, "304 to an unconditional read")
-                }
-            },
+            ReadReply::Unchanged(_) if is_conditional => return self.rest(env),
+            ReadReply::Unchanged(_) => Fault::new(FaultKind::Malformed, "304 to an unconditional read"),
             ReadReply::Failed(fault) => fault,
-            ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(cell).as_str()),
+            ReadReply::Throttled { after } => {
+                rest = Some(env.rest(after));
+                Fault::new(FaultKind::Throttled, Key::owner(cell).as_str())
+            }
         };
-        self.fail(&fault, env);
+        self.fail(&fault, rest, env);
     }
 
     /// Tells the watchers what a look showed, unless it shows what they know.
@@ -222,7 +268,7 @@ impl Watch {
     }
 
     /// A look failed: look again, later each time. Only who has seen nothing yet is told, and not for ever.
-    fn fail(&mut self, fault: &Fault, env: &mut Env) {
+    fn fail(&mut self, fault: &Fault, rest: Option<Instant>, env: &mut Env) {
         let now = env.mono();
         let is_hopeless = matches!(fault.kind, FaultKind::Config | FaultKind::Denied);
         self.callers.retain(|caller| {
@@ -233,16 +279,15 @@ impl Watch {
             waits
         });
         self.failures = self.failures.saturating_add(1);
-        let mut delay = env.rng.backoff(self.failures, env.config.poll * 2);
-        if fault.kind == FaultKind::Throttled {
-            delay = delay.max(env.rng.jitter(THROTTLED, 200));
-        }
-        self.step = Step::Resting(now.after(delay));
+        let at = now.after(env.rng.backoff(self.failures, env.config.poll * 2));
+        self.step = Step::Resting(rest.map_or(at, |rest| rest.max(at)));
     }
 }
 
-fn read(cell: &CellId, unless: Option<ETag>, env: &mut Env) -> ReadId {
-    env.read(Target::Watch(cell.clone()), Key::owner(cell), unless)
+fn read(cell: &CellId, lane: Lane, unless: Option<ETag>, env: &mut Env) -> Step {
+    let is_conditional = unless.is_some();
+    let id = env.read_in(lane, Target::Watch(cell.clone()), Key::owner(cell), unless);
+    Step::Reading { id, is_conditional }
 }
 
 /// Says what a version of the record means.

@@ -6,6 +6,9 @@
 //! again under the same guard until the tag moves. Leases, claims, releases, transfers and tombstones all
 //! settle here and nowhere else.
 //!
+//! Bytes that are no record of this key prove nothing, however often they come: the answer may be garbage as well as
+//! the record, and no read can tell which. Only who waits is told that the record seems corrupt.
+//!
 //! ```text
 //!            +----------- still the guarded version -----------+
 //!            v                                                 |
@@ -13,17 +16,20 @@
 //!            |  ^                                              |  ^
 //!            |  +-- throttled, not applied: Paused(Send)       |  +-- failed: Paused(Read)
 //!            v                                                 v
-//!          Applied, Refused                                   Lost
+//!          Applied, Refused                                   Lost            garbage: Paused(Read)
 //! ```
 
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::time::Duration;
 
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
+use crate::error::BadRecord;
 use crate::id::ETag;
-use crate::record::{LeaseRecord, OwnerRecord};
+use crate::record::{LeaseRecord, OwnerRecord, RecordError, check_record};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
 
@@ -44,7 +50,7 @@ pub(crate) enum Fate {
     /// In the store. Authority may count from this time: the first attempt's send, or the send of the
     /// attempt that itself answered `Applied`.
     Applied { etag: ETag, counts_from: Instant },
-    /// Not in the store and never will be: the record has moved on to this.
+    /// Not in the store and never will be: the record has moved on to this, which is a record.
     Lost(Current),
     /// Not known yet.
     Pending,
@@ -79,14 +85,23 @@ pub(crate) struct Write {
     /// stores ask to slow down when too few of their disks have confirmed a write.
     was_put_off: bool,
     failures: u32,
-    /// How often a read showed bytes that are no record.
-    garbled: u32,
+    /// What the last reads showed instead of a record, if they did.
+    garbage: Option<Box<Garbage>>,
     /// Whether anybody still wants it: if not, it is not sent again once no attempt can land.
     pub(crate) is_wanted: bool,
     pub(crate) conflicts: u32,
     /// How often the store rejected the guard and then showed that it holds.
     pub(crate) contradictions: u32,
     pub(crate) last_fault: Option<Fault>,
+}
+
+/// Bytes that are no record, under one tag.
+#[derive(Clone, Debug, Hash)]
+struct Garbage {
+    etag: ETag,
+    why: RecordError,
+    /// How many answers in a row showed some.
+    shown: u32,
 }
 
 #[derive(Clone, Copy, Debug, Hash)]
@@ -120,7 +135,7 @@ impl Write {
             was_rejected: false,
             was_put_off: false,
             failures: 0,
-            garbled: 0,
+            garbage: None,
             is_wanted: true,
             conflicts: 0,
             contradictions: 0,
@@ -190,24 +205,20 @@ impl Write {
                     let counts_from = if last { self.sent } else { self.first_sent };
                     return Fate::Applied { etag, counts_from };
                 }
-                match &self.guard {
-                    Guard::Match(guarded) if *guarded == etag && !env.has(Defect::TrustOldTag) => {
-                        self.still_guarded(env);
-                    }
-                    // It may be our own bytes that came as garbage: the tag does not tell.
-                    Guard::Absent | Guard::Match(_)
-                        if self.garbled < GARBLED_MAX && self.is_garbage(&body) =>
-                    {
-                        self.garbled += 1;
-                        self.failed(Fault::new(FaultKind::Malformed, self.key.as_str()), Then::Read, env);
-                    }
-                    Guard::Absent | Guard::Match(_) => return Fate::Lost(Current::Version { etag, body }),
+                if self.is_guarded(&etag) && !env.has(Defect::TrustOldTag) {
+                    self.still_guarded(env);
+                } else if let Err(why) = check_record(&self.key, &body)
+                    && !(env.has(Defect::GarbageSettles) && self.is_corrupt())
+                {
+                    self.garbled(etag, why, env);
+                } else {
+                    return Fate::Lost(Current::Version { etag, body });
                 }
             }
-            ReadReply::Missing => match self.guard {
-                Guard::Absent if !env.has(Defect::TrustOldTag) => self.still_guarded(env),
-                Guard::Absent | Guard::Match(_) => return Fate::Lost(Current::Missing),
-            },
+            ReadReply::Missing if self.guard == Guard::Absent && !env.has(Defect::TrustOldTag) => {
+                self.still_guarded(env);
+            }
+            ReadReply::Missing => return Fate::Lost(Current::Missing),
             ReadReply::Throttled { after } => self.throttled(after, Then::Read, env),
             // The read asked for no version in particular, so this answer makes no sense.
             ReadReply::Unchanged(_) => {
@@ -249,9 +260,18 @@ impl Write {
     }
 
     /// Tells whether giving up now leaves nothing behind: no attempt may still land.
-    pub(crate) fn is_harmless(&self) -> bool {
+    pub(crate) fn is_harmless(&self, env: &Env) -> bool {
         let is_open = self.is_unsettled || self.was_rejected || self.was_put_off;
-        !is_open && !matches!(self.phase, Phase::Sent(_))
+        !is_open && !matches!(self.phase, Phase::Sent(id) if !env.is_waiting(id))
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, number: u64) -> bool {
+        match self.phase {
+            Phase::Paused(..) => false,
+            Phase::Reading(id) => id.get() == number,
+            Phase::Sent(id) => id.get() == number,
+        }
     }
 
     /// Tells whether an attempt is on its way.
@@ -264,8 +284,8 @@ impl Write {
     }
 
     /// Returns what to tell a caller who waits no longer.
-    pub(crate) fn fault(&self) -> Fault {
-        self.last_fault.clone().unwrap_or_else(|| Fault::new(FaultKind::TimedOut, self.key.as_str()))
+    pub(crate) fn fault(&self, env: &Env) -> Fault {
+        self.last_fault.clone().unwrap_or_else(|| env.trouble(&self.key))
     }
 
     /// Returns what is wrong with a store that rejects this write while its guard holds.
@@ -278,8 +298,31 @@ impl Write {
         }
     }
 
+    /// Returns how the record is corrupt, as it seems: the last reads showed garbage time after time, under one tag that
+    /// is not the guarded one. It may be our own version that each answer garbles, so this settles nothing.
+    pub(crate) fn corrupt(&self) -> Option<BadRecord> {
+        let garbage = self.garbage.as_ref().filter(|_| self.is_corrupt())?;
+        let (key, etag) = (self.key.clone(), garbage.etag.clone());
+        Some(BadRecord::Corrupt { key, etag, why: garbage.why.to_string() })
+    }
+
+    pub(crate) fn is_corrupt(&self) -> bool {
+        self.garbage.as_ref().is_some_and(|garbage| garbage.shown > GARBLED_MAX)
+    }
+
+    fn garbled(&mut self, etag: ETag, why: RecordError, env: &mut Env) {
+        let shown = self.garbage.take().filter(|before| before.etag == etag).map_or(0, |before| before.shown);
+        self.garbage = Some(Box::new(Garbage { etag, why, shown: shown.saturating_add(1) }));
+        self.failed(Fault::new(FaultKind::Malformed, self.key.as_str()), Then::Read, env);
+    }
+
+    fn is_guarded(&self, etag: &ETag) -> bool {
+        matches!(&self.guard, Guard::Match(guarded) if guarded == etag)
+    }
+
     /// The guarded version is still current, which proves nothing: send the same bytes again.
     fn still_guarded(&mut self, env: &mut Env) {
+        self.garbage = None;
         self.was_put_off = false;
         if self.was_rejected {
             self.was_rejected = false;
@@ -295,12 +338,14 @@ impl Write {
 
     fn send(&mut self, env: &mut Env) {
         self.sent = env.mono();
-        let id = env.write(self.target.clone(), self.key.clone(), self.guard.clone(), self.body.clone());
+        let (target, key) = (self.target.clone(), self.key.clone());
+        let id = env.write_in(Lane::Settle, target, key, self.guard.clone(), self.body.clone());
         self.phase = Phase::Sent(id);
     }
 
     fn read(&mut self, env: &mut Env) {
-        self.phase = Phase::Reading(env.read(self.target.clone(), self.key.clone(), None));
+        let (target, key) = (self.target.clone(), self.key.clone());
+        self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None));
     }
 
     fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {
@@ -312,14 +357,13 @@ impl Write {
     /// A throttled key rests for a second at least, unless the authority at stake cannot wait that long.
     fn throttled(&mut self, after: Option<Duration>, then: Then, env: &mut Env) {
         self.failures += 1;
-        let wait = after.unwrap_or_default().clamp(Duration::from_secs(1), Duration::from_secs(60));
-        let wait = env.rng.jitter(wait.saturating_mul(5) / 4, 200);
-        let at = env.mono().after(wait);
+        let at = env.rest(after);
         // The last moment that leaves room for one more attempt; once it has passed, a throttled key rests
         // like any other, whatever becomes of the authority.
         let last = self.urgent.map(|until| until.before(env.config.attempt_timeout));
         let at = last.filter(|last| env.mono() < *last).map_or(at, |last| at.min(last));
-        let at = if env.has(Defect::ThrottledAtOnce) { env.mono() } else { at };
+        let is_renewal = self.urgent.is_some() && env.has(Defect::ThrottledRenewal);
+        let at = if is_renewal || env.has(Defect::ThrottledAtOnce) { env.mono() } else { at };
         self.phase = Phase::Paused(then, at);
     }
 
@@ -331,15 +375,6 @@ impl Write {
         }
     }
 
-    /// Tells whether bytes are no record of the kind that belongs under this key.
-    fn is_garbage(&self, body: &[u8]) -> bool {
-        if self.key.as_str().starts_with(Key::LEASES) {
-            LeaseRecord::parse(body).is_err()
-        } else {
-            OwnerRecord::parse(body).is_err()
-        }
-    }
-
     fn assumed_tag(&self) -> ETag {
         match &self.guard {
             Guard::Match(etag) => etag.clone(),
@@ -348,8 +383,7 @@ impl Write {
     }
 }
 
-/// How often a write takes garbage for a fault of the answer; the next time the record itself is corrupt, and what
-/// was written is lost.
+/// How often garbage under one tag is taken for a fault of the answer; the next time the record itself seems corrupt.
 pub(crate) const GARBLED_MAX: u32 = 3;
 
 /// The shortest pause: delays scaled to what is left of an authority would otherwise shrink to nothing.

@@ -56,7 +56,7 @@ fn a_cell_of_a_live_node_is_reported_with_its_address() {
 }
 
 #[test]
-fn a_cell_of_a_dead_node_is_taken_after_its_lease_is_fenced() {
+fn bl_20_a_cell_of_a_dead_node_is_taken_after_its_lease_is_fenced() {
     check(
         Scenario::joined(),
         r#"
@@ -200,7 +200,7 @@ fn a_waiting_claim_polls_until_the_holder_releases() {
 }
 
 #[test]
-fn a_waiting_claim_takes_over_when_the_holder_dies() {
+fn bl_20_a_waiting_claim_takes_over_when_the_holder_dies() {
     check(
         Scenario::joined().slow(),
         r#"

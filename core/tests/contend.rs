@@ -215,7 +215,7 @@ fn a_store_that_does_not_answer_reads_ends_the_claim_when_its_patience_is_over()
 }
 
 #[test]
-fn a_claim_without_rights_ends_at_once() {
+fn bl_15_a_claim_without_rights_ends_at_once() {
     check(
         Scenario::joined(),
         r#"
@@ -244,7 +244,21 @@ fn bl_04_a_throttled_read_rests_for_a_second() {
                -> read r1 cells/a/own.json
         t=20   r1 throttled
                idle
-               -> idle until=1020 Retry
+               -> idle until=1486 Retry
+        "#,
+    );
+}
+
+#[test]
+fn bl_04_a_read_rests_for_as_long_as_the_store_asks() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 throttled after=4s
+               idle
+               -> idle until=5885 Retry
         "#,
     );
 }

@@ -314,3 +314,40 @@ fn a_record_whose_tag_never_stays_ends_the_callers_wait_in_time() {
     }
     assert!((2005..2015).contains(&at), "{at}");
 }
+
+#[test]
+fn a_release_whose_answers_are_garbage_is_settled_until_they_are_not() {
+    check(
+        Scenario::joined().slow().held("a"),
+        r#"
+        t=0    release a
+               -> notify ended a epoch=1
+               -> write w1 cells/a/own.json match=a.1 released epoch=1
+        t=20   w1 unknown timed-out
+               -> read r2 cells/a/own.json
+        t=30   r2 found e9 garbage
+        t=1240 wake
+               -> read r3 cells/a/own.json
+        t=1260 r3 found e9 garbage
+        t=2240 wake
+               -> read r4 cells/a/own.json
+        t=2260 r4 found e9 garbage
+        t=3240 wake
+               -> read r5 cells/a/own.json
+        t=3260 r5 found e9 garbage
+               -> done t1 error inconsistent: the release is not confirmed yet: the store's answer makes no sense: cells/a/own.json
+        t=3300 claim a
+        t=5500 wake
+               -> read r6 cells/a/own.json
+        t=5520 r6 found e9 garbage
+               -> done t2 error corrupt: cells/a/own.json (etag e9) is corrupt: a record is a JSON object; look at it, and put a record in its place with an epoch above every earlier one: do not remove it
+        t=7800 wake
+               -> read r7 cells/a/own.json
+        t=7820 r7 found a.1 {"node":"me","epoch":1,"write":"me#1"}
+        t=7830 wake
+        t=9900 wake
+               -> write w8 cells/a/own.json match=a.1 released epoch=1
+        t=9910 w8 applied
+        "#,
+    );
+}

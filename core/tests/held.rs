@@ -112,19 +112,30 @@ fn bl_32_a_removed_record_ends_the_tenure_and_is_not_made_again() {
 #[test]
 fn a_corrupt_record_ends_the_tenure() {
     check(
-        Scenario::joined().held("a"),
+        Scenario::joined().slow().held("a"),
         r#"
         t=5    verify a
                -> read r1 cells/a/own.json unless=a.1
         t=20   r1 found e9 garbage
+               -> read r2 cells/a/own.json unless=a.1
+        t=30   r2 found e9 garbage
+               -> read r3 cells/a/own.json unless=a.1
+        t=40   r3 found e9 garbage
                -> notify lost a epoch=1 corrupt
                -> done t1 error not_owner: this node does not own cell a at that epoch
+               -> write w4 cells/a/own.json match=a.1 released epoch=1
+        # Were it the answers that are garbage, the record would name a node that does not hold the cell.
+        t=50   w4 rejected
+               -> read r5 cells/a/own.json
+        t=60   r5 found e9 garbage
+               tenure a
+               -> none
         "#,
     );
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_asked_three_times() {
+fn bl_19_a_store_that_does_not_answer_is_asked_three_times() {
     check(
         Scenario::joined().held("a"),
         r#"
@@ -195,6 +206,66 @@ fn bl_18_a_tenure_is_judged_by_the_clock_at_the_call_before_any_timer_fires() {
         t=3600s verify a
                -> notify fenced expired
                -> done t1 error fenced: this session has ended (expired); join again as a new one
+        "#,
+    );
+}
+
+#[test]
+fn a_tenure_lost_to_garbage_is_given_back_if_the_record_is_sound_after_all() {
+    check(
+        Scenario::joined().slow().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        t=20   r1 found e9 garbage
+               -> read r2 cells/a/own.json unless=a.1
+        t=30   r2 found e9 garbage
+               -> read r3 cells/a/own.json unless=a.1
+        t=40   r3 found e9 garbage
+               -> notify lost a epoch=1 corrupt
+               -> done t1 error not_owner: this node does not own cell a at that epoch
+               -> write w4 cells/a/own.json match=a.1 released epoch=1
+        t=50   claim a
+        t=60   w4 applied
+               -> write w5 cells/a/own.json match=w4 node=me epoch=2
+        t=70   w5 applied
+               -> done t2 claimed epoch=2
+        "#,
+    );
+}
+
+#[test]
+fn answers_of_garbage_say_nothing_about_a_tenure() {
+    check(
+        Scenario::joined().slow().held("a"),
+        r#"
+        t=5    verify a
+               -> read r1 cells/a/own.json unless=a.1
+        # Under our own tag: it is the answer.
+        t=20   r1 found a.1 garbage
+               -> read r2 cells/a/own.json unless=a.1
+        t=30   r2 found a.1 garbage
+               -> read r3 cells/a/own.json unless=a.1
+        t=40   r3 found a.1 garbage
+               -> done t1 error inconsistent: ownership could not be verified: the store's answer makes no sense: cells/a/own.json
+        # Under ever new tags: no record changes so fast.
+        t=50   verify a
+               -> read r4 cells/a/own.json unless=a.1
+        t=60   r4 found e7 garbage
+               -> read r5 cells/a/own.json unless=a.1
+        t=70   r5 found e8 garbage
+               -> read r6 cells/a/own.json unless=a.1
+        t=80   r6 found e9 garbage
+               -> done t2 error inconsistent: ownership could not be verified: the store's answer makes no sense: cells/a/own.json
+        # Once, and then as it should be.
+        t=90   verify a
+               -> read r7 cells/a/own.json unless=a.1
+        t=100  r7 found e9 garbage
+               -> read r8 cells/a/own.json unless=a.1
+        t=110  r8 unchanged
+               -> done t3 verified
+               tenure a
+               -> epoch=1
         "#,
     );
 }

@@ -36,7 +36,7 @@ fn joining_probes_the_store_and_then_creates_the_lease() {
 }
 
 #[test]
-fn a_store_that_creates_what_exists_is_unfit() {
+fn bl_02_a_store_that_creates_what_exists_is_unfit() {
     check(
         Scenario::fresh(),
         r#"
@@ -55,7 +55,7 @@ fn a_store_that_creates_what_exists_is_unfit() {
 }
 
 #[test]
-fn a_store_that_overwrites_on_a_stale_tag_is_unfit() {
+fn bl_02_a_store_that_overwrites_on_a_stale_tag_is_unfit() {
     check(
         Scenario::fresh(),
         r#"
@@ -110,7 +110,7 @@ fn bl_40_a_store_with_weak_tags_is_unfit() {
 }
 
 #[test]
-fn trouble_during_the_probe_is_no_verdict_on_the_store() {
+fn bl_02_trouble_during_the_probe_is_no_verdict_on_the_store() {
     check(
         Scenario::fresh(),
         r#"
@@ -185,7 +185,7 @@ fn joining_without_rights_ends_at_once() {
 }
 
 #[test]
-fn a_store_without_conditional_writes_is_unfit() {
+fn bl_02_a_store_without_conditional_writes_is_unfit() {
     check(
         Scenario::fresh(),
         r#"

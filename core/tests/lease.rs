@@ -277,7 +277,7 @@ fn bl_16_a_clone_that_renewed_first_ends_the_other() {
 }
 
 #[test]
-fn a_lease_that_stays_corrupt_was_replaced() {
+fn a_lease_that_stays_corrupt_is_looked_at_until_authority_ends() {
     check(
         Scenario::joined(),
         r#"
@@ -295,7 +295,19 @@ fn a_lease_that_stays_corrupt_was_replaced() {
         t=6400 wake
                -> read r5 nodes/me.json
         t=6420 r5 found e9 garbage
-               -> notify fenced lease_replaced
+        t=7400 wake
+               -> read r6 nodes/me.json
+        t=7420 r6 found e9 garbage
+               idle
+               -> idle until=7617 Retry
+        t=8900 wake
+               -> read r7 nodes/me.json
+        t=8910 r7 found e9 garbage
+        # Closer and closer to the end, yet no closer than a breath.
+               idle
+               -> idle until=8930 Retry
+        t=9000 wake
+               -> notify fenced expired
         "#,
     );
 }
@@ -372,4 +384,53 @@ fn facts_that_would_make_the_lease_too_long_to_be_judged_are_not_published() {
     session.feed(&format!("publish zone={}", "b".repeat(15 << 10)));
     session.feed("t=7000 wake");
     assert!((15 << 10..16 << 10).contains(&session.written(2).0.len()));
+}
+
+#[test]
+fn the_renewal_is_found_after_any_number_of_answers_of_garbage() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 unknown timed-out
+               -> read r2 nodes/me.json
+        t=3420 r2 found e9 garbage
+        t=4400 wake
+               -> read r3 nodes/me.json
+        t=4420 r3 found e9 garbage
+        t=5400 wake
+               -> read r4 nodes/me.json
+        t=5420 r4 found e9 garbage
+        t=6400 wake
+               -> read r5 nodes/me.json
+        t=6420 r5 found e9 garbage
+        t=7400 wake
+               -> read r6 nodes/me.json
+        t=7420 r6 found e9 garbage
+        t=7900 wake
+               -> read r7 nodes/me.json
+        t=7920 r7 found w1
+               -> notify authority until=12400
+               -> write w8 nodes/me.json match=w1 lease
+        "#,
+    );
+}
+
+#[test]
+fn another_nodes_lease_is_no_answer_to_a_read_of_our_own() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=3400 wake
+               -> write w1 nodes/me.json match=lease lease
+        t=3410 w1 unknown timed-out
+               -> read r2 nodes/me.json
+        t=3420 r2 found l9 {"node":"b.1","expires_ms":0,"fenced_by":"c.1"}
+        t=4400 wake
+               -> read r3 nodes/me.json
+        t=4420 r3 found w1
+               -> notify authority until=12400
+        "#,
+    );
 }

@@ -148,7 +148,7 @@ fn a_corrupt_record_is_an_error() {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_asked_three_times() {
+fn bl_19_a_store_that_does_not_answer_is_asked_three_times() {
     check(
         Scenario::joined(),
         r#"

@@ -40,6 +40,8 @@ pub mod clock;
 #[doc(hidden)]
 pub mod http;
 #[doc(hidden)]
+pub mod keys;
+#[doc(hidden)]
 pub mod open;
 #[doc(hidden)]
 pub mod session;
@@ -47,6 +49,7 @@ pub mod session;
 pub use cell::Cell;
 pub use file::{Change, Durability, FileStore, Journal, JournalEntry, JournalError};
 pub use http::Transport;
+pub use keys::Keys;
 pub use node::Node;
 pub use open::{AnyStore, OpenError, OpenOptions, open};
 pub use s3::S3Store;
@@ -60,6 +63,7 @@ pub use tenure_core::{
     WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{
-    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Setting, Settings, Style,
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Issued, Provider,
+    Setting, Settings, Style,
 };
 pub use watch::Watch;

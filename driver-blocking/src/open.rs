@@ -7,10 +7,11 @@ use std::env;
 use std::path::PathBuf;
 
 use tenure_core::{Fault, Op, Reply, StoreClock};
-use tenure_s3::{Bucket, BucketError, Credentials, CredentialsError, Dialect, Settings};
+use tenure_s3::{Bucket, BucketError, CredentialsError, Dialect, Settings};
 
 use crate::file::FileStore;
 use crate::http::Transport;
+use crate::keys::{Files, Keys, find};
 use crate::s3::S3Store;
 use crate::store::Store;
 
@@ -27,8 +28,10 @@ pub struct OpenOptions {
     pub dialect: Dialect,
     /// A file of PEM certificates that are trusted instead of the system's; else `AWS_CA_BUNDLE` or `SSL_CERT_FILE`.
     pub ca_file: Option<PathBuf>,
-    /// What requests are signed with; else `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`.
-    pub credentials: Option<Credentials>,
+    /// What requests are signed with, [`Credentials`](tenure_s3::Credentials) or a source of them; else what the
+    /// environment says, or a profile of the AWS tools' shared files, or, with the feature `aws`, what AWS's other
+    /// sources give.
+    pub keys: Option<Keys>,
 }
 
 /// A store of any kind that a URL can name.
@@ -42,7 +45,7 @@ pub enum AnyStore {
     S3(S3Store),
 }
 
-/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`. Sends no request.
+/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`. Asks nothing of the store.
 ///
 /// # Errors
 /// Says what is wrong with the URL, the options or the environment, and what to do about it.
@@ -50,8 +53,8 @@ pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(store),
         Place::S3(remote) => {
-            let Remote { bucket, credentials, transport } = *remote;
-            AnyStore::S3(S3Store::with(bucket, credentials, &transport).map_err(OpenError::Store)?)
+            let Remote { bucket, keys, transport } = *remote;
+            AnyStore::S3(S3Store::with(bucket, keys, &transport).map_err(OpenError::Store)?)
         }
     })
 }
@@ -101,7 +104,7 @@ pub struct Remote {
     /// Its address.
     pub bucket: Bucket,
     /// What its requests are signed with.
-    pub credentials: Credentials,
+    pub keys: Keys,
     /// How it is reached.
     pub transport: Transport,
 }
@@ -121,15 +124,19 @@ pub fn resolve(
         Some(("file", _)) => FileStore::from_url(url).map(Place::File).map_err(OpenError::Store),
         Some(("s3", _)) => {
             let settings = Settings::from_env(&lookup);
-            let settings = Settings {
+            let mut settings = Settings {
                 endpoint: options.endpoint.clone().or(settings.endpoint),
                 region: options.region.clone().or(settings.region),
                 dialect: options.dialect.or(settings.dialect),
             };
+            let files = Files::from_env(&lookup);
+            if settings.region.is_none() && settings.endpoint.is_none() {
+                settings.region = files.read().map_err(OpenError::Store)?.region;
+            }
             let bucket = Bucket::parse(url, &settings).map_err(OpenError::Bucket)?;
-            let credentials = match &options.credentials {
-                Some(credentials) => credentials.clone(),
-                None => Credentials::from_env(&lookup).map_err(OpenError::Credentials)?,
+            let keys = match &options.keys {
+                Some(keys) => keys.clone(),
+                None => find(&lookup, &files, bucket.region())?,
             };
             let transport = Transport::from_env(lookup);
             let transport = match &options.ca_file {
@@ -137,7 +144,7 @@ pub fn resolve(
                 None => transport,
             };
             let transport = transport.map_err(OpenError::Store)?;
-            Ok(Place::S3(Box::new(Remote { bucket, credentials, transport })))
+            Ok(Place::S3(Box::new(Remote { bucket, keys, transport })))
         }
         Some(_) | None => Err(OpenError::Scheme(url.chars().take(80).collect())),
     }
@@ -208,7 +215,7 @@ impl core::error::Error for OpenError {}
 
 #[cfg(test)]
 mod tests {
-    use super::{OpenError, OpenOptions, Place, presentable, resolve};
+    use super::{Keys, OpenError, OpenOptions, Place, presentable, resolve};
     use tenure_s3::{Credentials, Dialect, IfMatch};
 
     const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKIAKEY"), ("AWS_SECRET_ACCESS_KEY", "secret")];
@@ -227,7 +234,7 @@ mod tests {
             endpoint: Some("http://127.0.0.1:1".into()),
             region: Some("us-west-2".into()),
             ca_file: None,
-            credentials: Some(Credentials::new("AKIAOTHER", "secret", None).expect("legal")),
+            keys: Some(Credentials::new("AKIAOTHER", "secret", None).expect("legal").into()),
             dialect: Dialect { if_match: Some(IfMatch::Bare), ..Dialect::default() },
         };
         let (bucket, _) = s3("s3://bkt?style=path", &options, &[]).expect("complete");
@@ -247,7 +254,10 @@ mod tests {
             ("s3://bkt", &KEYS, "config", "AWS_REGION"),
             ("s3://bkt", &BAD_CA, "config", "AWS_CA_BUNDLE: /no/such/file"),
             ("s3://bkt?if-mach=bare", &KEYS, "config", "if-match=bare|verbatim"),
+            // Elsewhere AWS's other sources may have some.
+            #[cfg(not(feature = "aws"))]
             ("s3://bkt", &[("AWS_REGION", "r1")], "denied", "AWS_ACCESS_KEY_ID"),
+            ("s3://bkt", &[("AWS_REGION", "r1"), KEYS[1]], "denied", "AWS_ACCESS_KEY_ID"),
             ("file://host/x", &[], "config", "file:///absolute/path"),
             ("file:///no/such/directory", &[], "config", "/no/such/directory"),
         ] {
@@ -274,15 +284,47 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_profile_gives_keys_and_region_and_what_it_lacks_is_named() {
+        let dir = std::env::temp_dir().join(format!("tenure-profile-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join(".aws")).expect("a directory");
+        let home = dir.display().to_string();
+        let keys = "[work]\naws_access_key_id = AKIAWORK\naws_secret_access_key = s\n[half]\naws_access_key_id = A\n";
+        std::fs::write(dir.join(".aws/credentials"), keys).expect("a file");
+        std::fs::write(dir.join(".aws/config"), "[profile work]\nregion = us-west-2\n").expect("a file");
+        let at = |profile| [("HOME", home.as_str()), ("AWS_PROFILE", profile), ("AWS_REGION", "")];
+        let (bucket, keys) = s3("s3://bkt", &OpenOptions::default(), &at("work")).expect("complete");
+        assert_eq!(bucket.region(), "us-west-2");
+        assert!(format!("{keys:?}").contains("work"), "{keys:?}");
+        for (environment, words) in [
+            (at("other"), ["AWS_PROFILE", "\"other\""]),
+            (
+                [("HOME", home.as_str()), ("AWS_PROFILE", "half"), ("AWS_REGION", "r1")],
+                ["aws_secret_access_key", "half"],
+            ),
+            (
+                [("AWS_CONFIG_FILE", "/no/such/file"), ("AWS_PROFILE", "work"), ("AWS_REGION", "r1")],
+                ["AWS_CONFIG_FILE names /no/such/file", "cannot be read"],
+            ),
+        ] {
+            let error = refused("s3://bkt", &environment);
+            assert_eq!(error.kind(), "config", "{error}");
+            for word in words {
+                assert!(error.to_string().contains(word), "{word}: {error}");
+            }
+        }
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+
     type Environment<'a> = &'a [(&'a str, &'a str)];
 
     fn s3(
         url: &str,
         options: &OpenOptions,
         environment: Environment<'_>,
-    ) -> Result<(tenure_s3::Bucket, Credentials), OpenError> {
+    ) -> Result<(tenure_s3::Bucket, Keys), OpenError> {
         match resolve(url, options, |name| look_up(environment, name))? {
-            Place::S3(remote) => Ok((remote.bucket, remote.credentials)),
+            Place::S3(remote) => Ok((remote.bucket, remote.keys)),
             Place::File(store) => panic!("{url} is no directory: {store:?}"),
         }
     }

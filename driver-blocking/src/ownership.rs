@@ -72,7 +72,8 @@ pub enum LeaseCasOutcome {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum OwnershipError {
-    /// The record is not one from which ownership can follow.
+    /// The record is not one from which ownership can follow. What a swap before that did is not known: its answer may
+    /// be what is garbage.
     Bad(BadRecord),
     /// The store contradicts itself about the record.
     Inconsistent {
@@ -171,7 +172,7 @@ impl OwnershipStore {
     /// # Errors
     /// Names a corrupt record, or says why the store could not be asked.
     pub fn read_node_lease(&self, node: &NodeId) -> Result<Option<NodeLeaseRecord>, OwnershipError> {
-        self.read_record(&Key::lease(node), LeaseRecord::parse)
+        self.read_record(&Key::lease(node), |body| LeaseRecord::parse_of(node, body))
     }
 
     /// Puts a lease under the key of the node it names. Its `write` is replaced by the id of this write; the

@@ -12,19 +12,20 @@ use core::fmt;
 use core::time::Duration;
 use std::env;
 use std::io::{self, Read as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
 
 use reqwest::blocking::{Body, Client, Request, Response};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Url, redirect, retry};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, Signer, is_lease, is_too_long, reply_max, timeout,
-    unanswered, unsendable, unsent,
+    Bucket, Credentials, ResponseHeaders, SignedAt, is_lease, is_too_long, reply_max, timeout, unanswered,
+    unsendable, unsent,
 };
 
 use crate::clock;
 use crate::http::{Transport, detail, fault};
+use crate::keys::{Keys, Signing};
 use crate::store::Store;
 
 /// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
@@ -36,15 +37,9 @@ const POOL_IDLE: Duration = Duration::from_secs(5);
 /// Leases have connections of their own, so that a renewal never waits for other traffic. Must not be made
 /// or used on a thread that runs async code; there, use the store of `tenure-tokio`.
 pub struct S3Store {
-    signing: Mutex<Signing>,
+    signing: Signing,
     leases: Client,
     others: Client,
-}
-
-/// The signer and the buffer it builds requests in.
-struct Signing {
-    signer: Signer,
-    buf: Vec<u8>,
 }
 
 impl S3Store {
@@ -57,27 +52,26 @@ impl S3Store {
         Self::with(bucket, credentials, &Transport::from_env(|name| env::var(name).ok())?)
     }
 
-    /// Opens the bucket, reached in a way of the caller's choice; nothing is sent yet.
+    /// Opens the bucket, with keys and a way to reach it of the caller's choice; nothing is sent to it yet.
     ///
     /// # Errors
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
-    pub fn with(bucket: Bucket, credentials: Credentials, transport: &Transport) -> Result<Self, Fault> {
+    pub fn with(bucket: Bucket, keys: impl Into<Keys>, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
         let leases = client(&bucket, transport, 1)?;
         let others = client(&bucket, transport, 16)?;
-        let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
-        Ok(Self { signing: Mutex::new(signing), leases, others })
+        Ok(Self { signing: Signing::new(bucket, keys.into()), leases, others })
     }
 
     /// Signs with other credentials from now on, also what is sent again.
     pub fn replace_credentials(&self, credentials: Credentials) {
-        self.signing().signer.replace_credentials(credentials);
+        self.signing.replace(credentials);
     }
 
     /// Returns how far this machine's wall clock is off by the store's, if that made the store refuse a
     /// request; requests are signed with the store's time since then. Otherwise zero.
     pub fn clock_error(&self) -> Duration {
-        self.signing().signer.clock_error()
+        self.signing.clock_error()
     }
 
     /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
@@ -95,43 +89,42 @@ impl S3Store {
         })
     }
 
-    fn signing(&self) -> MutexGuard<'_, Signing> {
-        // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
-        self.signing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for newer keys, or for the news that there are none, no longer than `most`.
+    fn renew(&self, most: Duration) {
+        let (done, waiting) = mpsc::sync_channel(1);
+        // Nobody waits any longer if it comes too late.
+        self.signing.renew(move || done.try_send(()).unwrap_or_default());
+        waiting.recv_timeout(most).ok();
     }
 
-    /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
-        let bad =
-            |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
-        let mut guard = self.signing();
-        let Signing { signer, buf } = &mut *guard;
-        let signed = signer.request(op, clock::wall(), buf);
-        let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-        // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-        if url.as_str() != signed.url {
-            return Err(bad("URL"));
-        }
-        let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
-        let mut request = Request::new(method, url);
-        for (name, value) in signed.headers.iter() {
-            let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-            // Kept out of the client's own traces.
-            value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-            request.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-        if let Op::Write(write) = op {
-            *request.body_mut() = Some(body(write.body.to_vec()));
-        }
-        *request.timeout_mut() = Some(timeout(op));
-        Ok((request, signed.signed_at))
+    /// Signs the request; nothing if there are no keys yet. An error means that it cannot be spelled.
+    fn prepare(
+        &self,
+        op: &Op,
+        body: impl FnOnce(Vec<u8>) -> Body,
+    ) -> Option<Result<(Request, SignedAt), Fault>> {
+        self.signing.with(|signer, buf| {
+            let signed = signer.request(op, clock::wall(), buf);
+            let mut request = spell(&signed)?;
+            if let Op::Write(write) = op {
+                *request.body_mut() = Some(body(write.body.to_vec()));
+            }
+            Ok((request, signed.signed_at))
+        })
     }
 
     fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
-        let (request, signed_at) = match self.prepare(op, body) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(op, fault),
+        let started = clock::mono();
+        let left = || timeout(op).saturating_sub(clock::mono().since(started));
+        if !self.signing.is_ready() {
+            self.renew(left());
+        }
+        let (mut request, signed_at) = match self.prepare(op, body) {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(fault)) => return unsendable(op, fault),
+            None => return self.signing.keyless(op),
         };
+        *request.timeout_mut() = Some(left());
         let client = if is_lease(op) { &self.leases } else { &self.others };
         let mut response = match client.execute(request) {
             Ok(response) => response,
@@ -148,7 +141,11 @@ impl S3Store {
             return unanswered(op, Fault::new(FaultKind::Malformed, why));
         }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(op, signed_at, &response)
+        // Not sent again here, but known not to be applied once there are newer keys.
+        if self.signing.is_expired(signed_at, &response) {
+            self.renew(left());
+        }
+        self.signing.reply(op, signed_at, &response)
     }
 }
 
@@ -160,8 +157,27 @@ impl Store for S3Store {
 
 impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "S3Store({})", self.signing().signer.bucket())
+        write!(f, "S3Store({})", self.signing.bucket())
     }
+}
+
+/// Spells a signed request for the HTTP client; an error means that it cannot be.
+fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
+    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
+    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
+    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
+    if url.as_str() != signed.url {
+        return Err(bad("URL"));
+    }
+    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+    let mut request = Request::new(method, url);
+    for (name, value) in signed.headers.iter() {
+        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
+        // Kept out of the client's own traces.
+        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
+        request.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+    Ok(request)
 }
 
 fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {

@@ -13,8 +13,8 @@ use tenure_blocking::ownership::{
 };
 use tenure_blocking::{FileStore, Store};
 use tenure_core::{
-    BadRecord, CellId, Epoch, Fault, FaultKind, Key, LeaseRecord, ListReply, NodeId, Op, Page, ReadReply,
-    Reply, StoreTime, WriteReply,
+    BadRecord, CellId, ETag, Epoch, Fault, FaultKind, Key, LeaseRecord, ListReply, NodeId, Op, Page,
+    ReadReply, Reply, Stamps, StoreTime, WriteReply,
 };
 
 /// What happens to one request.
@@ -32,6 +32,8 @@ enum Act {
     LoseRequest,
     /// It never left.
     NotSent,
+    /// It is answered with bytes that are no record.
+    Garble,
     /// It is refused for good.
     Refuse,
     /// It is done twice, as by a proxy that resends; the second answer arrives.
@@ -58,6 +60,10 @@ impl Store for Scripted {
         let Op::Write(write) = &op else {
             return match (act, &op) {
                 (Act::Do, _) => self.store.execute(op),
+                (Act::Garble, _) => {
+                    let (etag, body) = (ETag::new(b"g").expect("not empty"), b"<html>".as_slice().into());
+                    Reply::Read(ReadReply::Found { etag, body, stamps: Stamps::default() })
+                }
                 (Act::Throttle, _) => Reply::Read(ReadReply::Throttled { after: None }),
                 (_, Op::List(_)) => Reply::List(ListReply::Failed(lost())),
                 _ => Reply::Read(ReadReply::Failed(lost())),
@@ -77,7 +83,7 @@ impl Store for Scripted {
                 self.store.execute(op);
                 WriteReply::Unknown(lost())
             }
-            Act::LoseRequest => WriteReply::Unknown(lost()),
+            Act::Garble | Act::LoseRequest => WriteReply::Unknown(lost()),
             Act::NotSent => WriteReply::NotApplied(lost()),
             Act::Refuse => WriteReply::Refused(Fault::new(FaultKind::Denied, "no")),
             Act::Reject => WriteReply::Rejected,
@@ -236,6 +242,14 @@ fn a_write_that_cannot_be_settled_is_an_error_and_never_an_outcome() {
 }
 
 #[test]
+fn answers_of_garbage_do_not_tell_what_became_of_a_write() {
+    for garbled in [1, 2] {
+        let bench = bench(&[Act::LoseAnswer], &vec![Act::Garble; garbled]);
+        assert_eq!(bench.claim(), Ok(CasOutcome::Applied), "{garbled}");
+    }
+}
+
+#[test]
 fn a_refusal_does_not_settle_an_earlier_attempt() {
     let refused = bench(&[Act::Refuse], &[]);
     assert!(matches!(refused.claim(), Err(OwnershipError::Store(fault)) if fault.kind == FaultKind::Denied));
@@ -272,7 +286,8 @@ fn a_corrupt_record_is_named_and_left_alone() {
         );
         assert_eq!(error.kind(), "corrupt");
     }
-    assert_eq!(bench.claim(), Ok(CasOutcome::Rejected));
+    // Nothing tells it from our own record, garbled on its way: no outcome, then.
+    assert!(matches!(bench.claim(), Err(OwnershipError::Bad(BadRecord::Corrupt { .. }))));
     assert!(bench.sent().len() == 1);
 }
 

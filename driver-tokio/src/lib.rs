@@ -51,7 +51,7 @@ pub use objects::ObjectStoreAdapter;
 pub use open::{AnyStore, open};
 pub use s3::S3Store;
 pub use store::Store;
-pub use tenure_blocking::{Durability, FileStore, Loss, OpenError, OpenOptions, Transport};
+pub use tenure_blocking::{Durability, FileStore, Keys, Loss, OpenError, OpenOptions, Transport};
 pub use tenure_core::{
     BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
     Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
@@ -60,8 +60,8 @@ pub use tenure_core::{
     WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{
-    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Question, Rule, Said,
-    Setting, Settings, Style,
+    Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Issued, Provider,
+    Question, Rule, Said, Setting, Settings, Style,
 };
 pub use threaded::Threaded;
 pub use watch::Watch;

@@ -41,8 +41,8 @@ pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(Threaded::new(store)),
         Place::S3(remote) => {
-            let Remote { bucket, credentials, transport } = *remote;
-            AnyStore::S3(S3Store::with(bucket, credentials, &transport).map_err(OpenError::Store)?)
+            let Remote { bucket, keys, transport } = *remote;
+            AnyStore::S3(S3Store::with(bucket, keys, &transport).map_err(OpenError::Store)?)
         }
     })
 }

@@ -11,17 +11,19 @@
 use core::fmt;
 use core::time::Duration;
 use std::env;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Request, Response, Url, redirect, retry};
 use tenure_blocking::clock;
 use tenure_blocking::http::{Transport, detail, fault};
+use tenure_blocking::keys::{Keys, Signing};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, Question, REPLY_MAX, ResponseHeaders, Said, SignedAt, Signer, is_lease, is_too_long,
+    Bucket, Credentials, Question, REPLY_MAX, ResponseHeaders, Said, SignedAt, is_lease, is_too_long,
     reply_max, timeout, unanswered, unsendable, unsent,
 };
+use tokio::sync::oneshot;
+use tokio::time;
 
 use crate::halves::Halves;
 use crate::store::Store;
@@ -35,15 +37,9 @@ const POOL_IDLE: Duration = Duration::from_secs(5);
 /// Leases have connections of their own, so that a renewal never waits for other traffic. A connection is
 /// served by the tokio runtime that opened it, which must keep running between operations.
 pub struct S3Store {
-    signing: Mutex<Signing>,
+    signing: Signing,
     leases: Client,
     others: Client,
-}
-
-/// The signer and the buffer it builds requests in.
-struct Signing {
-    signer: Signer,
-    buf: Vec<u8>,
 }
 
 impl S3Store {
@@ -56,27 +52,26 @@ impl S3Store {
         Self::with(bucket, credentials, &Transport::from_env(|name| env::var(name).ok())?)
     }
 
-    /// Opens the bucket, reached in a way of the caller's choice; nothing is sent yet.
+    /// Opens the bucket, with keys and a way to reach it of the caller's choice; nothing is sent to it yet.
     ///
     /// # Errors
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
-    pub fn with(bucket: Bucket, credentials: Credentials, transport: &Transport) -> Result<Self, Fault> {
+    pub fn with(bucket: Bucket, keys: impl Into<Keys>, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
         let leases = client(bucket.is_local(), transport, 1)?;
         let others = client(bucket.is_local(), transport, 16)?;
-        let signing = Signing { signer: Signer::new(bucket, credentials), buf: Vec::new() };
-        Ok(Self { signing: Mutex::new(signing), leases, others })
+        Ok(Self { signing: Signing::new(bucket, keys.into()), leases, others })
     }
 
     /// Signs with other credentials from now on, also what is sent again.
     pub fn replace_credentials(&self, credentials: Credentials) {
-        self.signing().signer.replace_credentials(credentials);
+        self.signing.replace(credentials);
     }
 
     /// Returns how far this machine's wall clock is off by the store's, if that made the store refuse a
     /// request; requests are signed with the store's time since then. Otherwise zero.
     pub fn clock_error(&self) -> Duration {
-        self.signing().signer.clock_error()
+        self.signing.clock_error()
     }
 
     /// Executes one operation; the body of a write stops after its first byte, which is on the wire with the
@@ -86,9 +81,12 @@ impl S3Store {
         self.send(&op, |body| Body::wrap(Halves::new(body, between))).await
     }
 
-    fn signing(&self) -> MutexGuard<'_, Signing> {
-        // The signer is whole at every step, so a panic elsewhere leaves nothing half done.
-        self.signing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits for newer keys, or for the news that there are none, no longer than `most`.
+    async fn renew(&self, most: Duration) {
+        let (done, waiting) = oneshot::channel();
+        // Nobody waits any longer if it comes too late.
+        self.signing.renew(move || done.send(()).unwrap_or_default());
+        time::timeout(most, waiting).await.ok();
     }
 
     /// Asks about the bucket itself, which no node needs.
@@ -96,37 +94,48 @@ impl S3Store {
     /// # Errors
     /// Says why there was no answer.
     pub async fn ask(&self, question: Question, patience: Duration) -> Result<Said, Fault> {
-        let mut request = {
-            let Signing { signer, buf } = &mut *self.signing();
-            spell(&signer.ask(question, clock::wall(), buf))?
-        };
+        if !self.signing.is_ready() {
+            self.renew(patience).await;
+        }
+        let request = self.signing.with(|signer, buf| spell(&signer.ask(question, clock::wall(), buf)));
+        let mut request = request.ok_or_else(|| self.signing.failure())??;
         *request.timeout_mut() = Some(patience);
         let mut response = self.others.execute(request).await.map_err(|error| fault(&error))?;
         let (status, headers) = (response.status().as_u16(), core::mem::take(response.headers_mut()));
         let body = read_body(response, REPLY_MAX).await?;
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        Ok(self.signing().signer.said(question, &response))
+        let said = self.signing.with(|signer, _| signer.said(question, &response));
+        said.ok_or_else(|| self.signing.failure())
     }
 
-    /// Signs the request; an error means that it cannot be spelled.
-    fn prepare(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Result<(Request, SignedAt), Fault> {
-        let mut guard = self.signing();
-        let Signing { signer, buf } = &mut *guard;
-        let signed = signer.request(op, clock::wall(), buf);
-        let signed_at = signed.signed_at;
-        let mut request = spell(&signed)?;
-        if let Op::Write(write) = op {
-            *request.body_mut() = Some(body(write.body.to_vec()));
-        }
-        *request.timeout_mut() = Some(timeout(op));
-        Ok((request, signed_at))
+    /// Signs the request; nothing if there are no keys yet. An error means that it cannot be spelled.
+    fn prepare(
+        &self,
+        op: &Op,
+        body: impl FnOnce(Vec<u8>) -> Body,
+    ) -> Option<Result<(Request, SignedAt), Fault>> {
+        self.signing.with(|signer, buf| {
+            let signed = signer.request(op, clock::wall(), buf);
+            let mut request = spell(&signed)?;
+            if let Op::Write(write) = op {
+                *request.body_mut() = Some(body(write.body.to_vec()));
+            }
+            Ok((request, signed.signed_at))
+        })
     }
 
     async fn send(&self, op: &Op, body: impl FnOnce(Vec<u8>) -> Body) -> Reply {
-        let (request, signed_at) = match self.prepare(op, body) {
-            Ok(prepared) => prepared,
-            Err(fault) => return unsendable(op, fault),
+        let started = clock::mono();
+        let left = || timeout(op).saturating_sub(clock::mono().since(started));
+        if !self.signing.is_ready() {
+            self.renew(left()).await;
+        }
+        let (mut request, signed_at) = match self.prepare(op, body) {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(fault)) => return unsendable(op, fault),
+            None => return self.signing.keyless(op),
         };
+        *request.timeout_mut() = Some(left());
         let client = if is_lease(op) { &self.leases } else { &self.others };
         let mut response = match client.execute(request).await {
             Ok(response) => response,
@@ -143,7 +152,11 @@ impl S3Store {
             return unanswered(op, Fault::new(FaultKind::Malformed, why));
         }
         let response = tenure_s3::Response { status, headers: collect(&headers), body: &body };
-        self.signing().signer.reply(op, signed_at, &response)
+        // Not sent again here, but known not to be applied once there are newer keys.
+        if self.signing.is_expired(signed_at, &response) {
+            self.renew(left()).await;
+        }
+        self.signing.reply(op, signed_at, &response)
     }
 }
 
@@ -155,7 +168,7 @@ impl Store for S3Store {
 
 impl fmt::Debug for S3Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "S3Store({})", self.signing().signer.bucket())
+        write!(f, "S3Store({})", self.signing.bucket())
     }
 }
 

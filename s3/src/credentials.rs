@@ -5,7 +5,7 @@ use core::fmt;
 use zeroize::Zeroizing;
 
 /// An access key, its secret and, for temporary credentials, a session token.
-#[derive(Clone)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct Credentials {
     access_key: String,
     secret: Zeroizing<String>,
@@ -90,7 +90,8 @@ impl fmt::Display for CredentialsError {
             Self::Missing { name } => write!(
                 f,
                 "no credentials: {name} is not set; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and \
-                 AWS_SESSION_TOKEN for temporary ones)"
+                 AWS_SESSION_TOKEN for temporary ones), or AWS_PROFILE; roles, web identities, containers, instances \
+                 and single sign-on need tenure built with the feature aws"
             ),
         }
     }

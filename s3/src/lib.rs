@@ -32,6 +32,7 @@
 //! | which URLs a store's address means | [`Bucket`], [`Settings`] |
 //! | in what stores differ | [`Dialect`] |
 //! | what is signed, and how | [`Signer`], [`Request`] |
+//! | where credentials come from, and when they are fetched anew | [`Credentials`], [`Profile`], [`Provider`] |
 //! | how long to wait, how much to read, what to say without an answer | [`timeout`], [`reply_max`], [`unsent`], [`unanswered`] |
 //! | what the bucket is, beside its objects | [`Question`], [`Said`] |
 //! | what an answer means | [`read_reply`], [`write_reply`], [`list_reply`], [`remove_reply`] |
@@ -46,6 +47,8 @@ mod endpoint;
 mod explain;
 mod list;
 mod op;
+mod profile;
+mod provider;
 mod request;
 mod response;
 mod signer;
@@ -61,6 +64,8 @@ pub use endpoint::is_local;
 pub use op::{
     LIST_MAX, REPLY_MAX, is_lease, is_too_long, reply_max, timeout, unanswered, unsendable, unsent,
 };
+pub use profile::Profile;
+pub use provider::{Issued, Provider, refresh_after, retry_after_failures};
 pub use request::{Headers, Method, Request};
 pub use response::{About, Response, ResponseHeaders, list_reply, read_reply, remove_reply, write_reply};
 pub use signer::{SignedAt, Signer};

@@ -334,6 +334,11 @@ pub(crate) fn skewed(response: &Response<'_>) -> Option<StoreTime> {
     store_time(response, &error)
 }
 
+/// Tells whether the store no longer takes the credentials.
+pub(crate) fn is_expired(response: &Response<'_>) -> bool {
+    classify(response, &ErrorBody::of(response).code) == Class::Expired
+}
+
 /// Returns what the store's clock says, by the answer's head or by its error.
 pub(crate) fn store_time(response: &Response<'_>, error: &ErrorBody) -> Option<StoreTime> {
     response.headers.date().or(error.server_time)

@@ -13,7 +13,9 @@ use tenure_core::{ListOp, Op, ReadOp, RemoveOp, Reply, WallTime, WriteOp};
 use crate::bucket::Bucket;
 use crate::credentials::Credentials;
 use crate::request::{self, Method, Request};
-use crate::response::{About, Response, list_reply, read_reply, remove_reply, skewed, write_reply};
+use crate::response::{
+    About, Response, is_expired, list_reply, read_reply, remove_reply, skewed, write_reply,
+};
 use crate::sigv4::{AmzDate, Draft, KeyCache, Scope, payload_hash};
 use crate::survey::{self, Question, Said};
 
@@ -115,6 +117,12 @@ impl Signer {
             Op::Remove(op) => self.remove(op, at, buf),
             Op::Write(op) => self.write(op, at, buf),
         }
+    }
+
+    /// Tells whether the answer says that the credentials have ended that requests are still signed with: then
+    /// [`replace_credentials`](Self::replace_credentials) before [`reply`](Self::reply) is worth some waiting.
+    pub fn is_expired(&self, signed_at: SignedAt, response: &Response<'_>) -> bool {
+        signed_at.generation == self.generation && is_expired(response)
     }
 
     /// Turns the whole answer to an operation's request into its reply.

@@ -126,11 +126,11 @@ fn rules(body: &[u8]) -> Option<Vec<Rule>> {
                 }
             }
             ["ID"] => open.id = printable(text, 80),
-            ["Prefix" | "Filter"] | ["Filter", "Prefix"] | ["Filter", "And", "Prefix"] => {
-                // A filter's own text is blank; its prefix comes before it ends.
-                if !text.trim().is_empty() {
-                    open.prefix = text.trim().to_owned();
-                }
+            // A filter's own text is blank; its prefix comes before it ends.
+            ["Prefix" | "Filter"] | ["Filter", "Prefix"] | ["Filter", "And", "Prefix"]
+                if !text.trim().is_empty() =>
+            {
+                open.prefix = text.trim().to_owned();
             }
             ["Filter", .., "Tag" | "ObjectSizeGreaterThan" | "ObjectSizeLessThan"] => open.is_narrow = true,
             ["Status"] => is_enabled = text.trim() == "Enabled",

@@ -234,16 +234,18 @@ impl<C: Choices, A: App> World<'_, C, A> {
             + config.poll * 2
             + config.attempt_timeout * 4
             + self.scenario.latency * 32
-            + self.scenario.faults.longest_wait();
+            + self.scenario.faults.longest_wait()
+            + config.trouble_rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.get());
         self.drifted(longest)
     }
 
     /// Returns how long after a change, in the calm, whoever watches may take to be told: a look that the storm spoils,
-    /// the longest rest after it, and the look that shows it.
+    /// the longest rest after it, its turn with a store that was of no use, and the look that shows it.
     fn watch_bound(&self) -> Duration {
         let config = &self.scenario.config;
-        let rest = (config.poll * 2).max(THROTTLED_MAX * 6 / 5);
-        self.drifted(config.attempt_timeout + rest + self.scenario.latency * 2)
+        let rest = (config.poll * 2).max(self.scenario.faults.longest_wait());
+        let turn = config.trouble_rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.get());
+        self.drifted(config.attempt_timeout + rest + turn + self.scenario.latency * 8)
     }
 
     /// Returns how long the slowest clock may take for it.
@@ -262,6 +264,3 @@ impl<C: Choices, A: App> World<'_, C, A> {
 const fn has(machines: u32, machine: usize) -> bool {
     machines >> machine & 1 == 1
 }
-
-/// The longest time for which the simulated store asks to slow down.
-const THROTTLED_MAX: Duration = Duration::from_secs(1);

@@ -16,6 +16,8 @@ pub enum Family {
     Edge,
     /// Writes land long after their senders gave up, minutes at times, and answers rarely arrive.
     Late,
+    /// The store is dark, fails or asks to slow down for longer than leases live, while many cells wait.
+    Dark,
     /// The store does not stamp its answers; death is judged by silence.
     Silent,
     /// Somebody removes leases or corrupts them behind the protocol's back. G4 may take as long as the largest ttl.
@@ -62,6 +64,8 @@ pub enum Promise {
     History,
     /// A session ends once, for a reason that is so, and is silent from then on.
     Sessions,
+    /// A record names no living session that neither holds the cell nor works on it.
+    Orphans,
     /// Every call is answered, once, with what is so.
     Answers,
     /// Watchers are shown what the record says, in its order, and in the calm they are up to date.
@@ -87,6 +91,7 @@ impl Promise {
         Self::Writes,
         Self::History,
         Self::Sessions,
+        Self::Orphans,
         Self::Answers,
         Self::Watches,
         Self::Twins,
@@ -106,6 +111,7 @@ impl Promise {
             Self::History => "history",
             Self::Sessions => "sessions",
             Self::Answers => "answers",
+            Self::Orphans => "orphans",
             Self::Watches => "watches",
             Self::Twins => "twins",
             Self::Fitness => "fitness",
@@ -127,6 +133,7 @@ impl Family {
         Self::Common,
         Self::Edge,
         Self::Late,
+        Self::Dark,
         Self::Silent,
         Self::LeasesRemoved,
         Self::Operated,
@@ -145,6 +152,7 @@ impl Family {
         match self {
             Self::Cloned => "cloned",
             Self::Common => "common",
+            Self::Dark => "dark",
             Self::Drifting => "drifting",
             Self::Edge => "edge",
             Self::Forced => "forced",
@@ -164,6 +172,7 @@ impl Family {
     pub const fn waives(self) -> &'static [Promise] {
         match self {
             Self::Common
+            | Self::Dark
             | Self::Foreign
             | Self::Edge
             | Self::Late
@@ -171,9 +180,12 @@ impl Family {
             | Self::Operated
             | Self::Silent => &[],
             Self::Drifting | Self::Forced | Self::Misstamped => &[Promise::Belief],
-            Self::Cloned | Self::Takers => &[Promise::Belief, Promise::Liveness],
-            // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever.
-            Self::RecordsRemoved => &[Promise::Belief, Promise::Liveness],
+            // What one clone holds the other may know nothing of, and both have one name.
+            Self::Cloned => &[Promise::Belief, Promise::Liveness, Promise::Orphans],
+            Self::Takers => &[Promise::Belief, Promise::Liveness],
+            // A second owner may begin again at epoch 1, and a record that went back is rightly refused for ever. It may
+            // name a session that has long done with the cell.
+            Self::RecordsRemoved => &[Promise::Belief, Promise::Liveness, Promise::Orphans],
             Self::Unfit => &[Promise::Liveness],
         }
     }
@@ -185,7 +197,7 @@ impl Family {
 
     /// Draws a family in which every assumption holds.
     pub(crate) fn draw(choices: &mut impl Choices) -> Self {
-        match choices.number(20) {
+        match choices.number(21) {
             0..8 => Self::Common,
             8..12 => Self::Edge,
             12..14 => Self::Late,
@@ -193,6 +205,7 @@ impl Family {
             16 => Self::LeasesRemoved,
             17 => Self::Operated,
             18 => Self::Foreign,
+            20 => Self::Dark,
             _ => Self::Unfit,
         }
     }

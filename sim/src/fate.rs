@@ -7,6 +7,7 @@ use tenure_core::{Fault, FaultKind, Guard, ListReply, Op, ReadReply, RemoveReply
 
 use crate::choices::{Choices, Draw};
 use crate::faults::Faults;
+use crate::garble::Garble;
 
 /// What will happen to one request.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(crate) struct Fate {
     pub(crate) answers_second: bool,
     /// How much later than the evaluation the answer is dated.
     pub(crate) date_later: Duration,
-    /// What the body of the answer turns into, as a number that picks the garbage.
-    pub(crate) garbles: Option<u8>,
+    /// What the answer turns into.
+    pub(crate) garbles: Option<Box<Garble>>,
     /// Which entries of a listing are missing, as bits.
     pub(crate) hides: u32,
     /// How long ago was so what a listing shows.
@@ -113,7 +114,7 @@ impl Faults {
                 }
             }
             Op::Read(_) if choices.happens(self.garbled) => {
-                fate.garbles = Some(choices.number(GARBAGE) as u8);
+                fate.garbles = Some(Box::new(Garble::draw(self.garbled_for, choices)));
             }
             Op::Read(_) | Op::Remove(_) | Op::Write(_) => {}
         }
@@ -168,19 +169,6 @@ impl Faults {
 pub(crate) fn is_guarded(op: &Op) -> bool {
     matches!(op, Op::Write(op) if matches!(op.guard, Guard::Match(_)))
 }
-
-/// Returns what a body has turned into: cut off, somebody else's page, a record of nonsense, or nothing.
-pub(crate) fn garbage(body: &[u8], which: usize) -> Box<[u8]> {
-    match which {
-        0 => body[..body.len() / 2].into(),
-        1 => (*b"<html><body>It works!</body></html>").into(),
-        2 => (*br#"{"node":7,"epoch":"seven","expires_ms":-1}"#).into(),
-        _ => Box::default(),
-    }
-}
-
-/// How many kinds of garbage there are.
-pub(crate) const GARBAGE: usize = 4;
 
 /// Returns how long the sender of a request waits for its answer.
 pub(crate) const fn timeout(op: &Op) -> Duration {

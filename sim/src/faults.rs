@@ -43,9 +43,11 @@ pub struct Faults {
     pub untagged: Rate,
     /// The body of an answer is cut off on its way, which its reader notices.
     pub cut: Rate,
-    /// The body of an answer to a read is garbage, under the right tag. No reader gets it more than
-    /// twice under one key: what stays garbage is a corrupt record.
+    /// The answer to a read is not what was asked for: its body is garbage or another key's record, under the right tag
+    /// or another one, or it says that nothing has changed although no version was named. Its stamps may be wrong too.
     pub garbled: Rate,
+    /// For how long a reader may get nothing else under the same key; half the largest ttl at most.
+    pub garbled_for: Duration,
     /// A page of a listing lacks some of its entries.
     pub page_short: Rate,
     /// A page of a listing shows what was so up to `lateness` ago, under the `Date` of now.

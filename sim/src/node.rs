@@ -9,6 +9,7 @@ use std::rc::Rc;
 use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
 
 use crate::clock::{Clock, Moment};
+use crate::garble::Garbled;
 use crate::queue::Occasion;
 use crate::watched::Watched;
 
@@ -25,8 +26,8 @@ pub struct Session {
     pub(crate) renews_since: Option<Moment>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
-    /// How often it got garbage under a key.
-    pub(crate) garbled: Vec<(Key, u8)>,
+    /// Under which keys it got garbage.
+    pub(crate) garbled: Vec<Garbled>,
 }
 
 impl Session {
@@ -73,7 +74,7 @@ impl Session {
 
     /// Tells whether an answer has shown it garbage under a key.
     pub fn was_garbled(&self, key: &Key) -> bool {
-        self.garbled.iter().any(|(garbled, _)| garbled == key)
+        self.garbled.iter().any(|garbled| garbled.key() == key)
     }
 
     /// Tells whether the process exists. A paused one does.

@@ -7,7 +7,7 @@ use tenure_core::{Holder, Key, LeaseRecord, NodeId, OwnerRecord, TTL_MAX, WriteI
 use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
-use crate::fate::{self, GARBAGE};
+use crate::garble::{self, GARBAGE};
 use crate::view::{Deed, Step};
 use crate::world::World;
 
@@ -109,7 +109,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         let Some(key) = self.some_key(prefix) else { return Ok(()) };
         let which = self.choices.number(GARBAGE);
         let Some(body) = self.store.current(&key) else { return Ok(()) };
-        let garbage = fate::garbage(body, which).into();
+        let garbage = garble::garbage(body, which).into();
         self.store.put_by_force(&key, garbage, self.at);
         self.emit(None, &Step::Meddled(Deed::Corrupted, &key))
     }

@@ -25,11 +25,14 @@ pub(crate) enum Mode {
     Fails,
     /// They are served, and their answers never arrive.
     Mute,
+    /// They are answered at once that the store asks to slow down.
+    Throttles,
 }
 
 impl Mode {
     /// Every mode; that of contradiction comes last.
-    pub(crate) const ALL: &'static [Self] = &[Self::Fails, Self::Deaf, Self::Mute, Self::Contradicts];
+    pub(crate) const ALL: &'static [Self] =
+        &[Self::Fails, Self::Deaf, Self::Mute, Self::Throttles, Self::Contradicts];
 }
 
 impl Outage {
@@ -45,6 +48,11 @@ impl Outage {
                 fate.service = Service::instead(fate::failed(op, FaultKind::Unavailable));
             }
             Mode::Mute => fate.returns = None,
+            Mode::Throttles => {
+                let soon = Duration::from_millis(1);
+                (fate.arrives, fate.returns) = (Some(soon), Some(soon));
+                fate.service = Service::Instead(fate::throttled(op, None).into());
+            }
         }
         // No copy may be applied of what is answered with a certain no.
         fate.again = None;

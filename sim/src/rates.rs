@@ -48,6 +48,7 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     };
     faults.lateness = ttl * choices.one_of(&[1, 3, 8]);
     faults.slowness = ttl / choices.one_of(&[10, 5, 2]);
+    faults.garbled_for = ttl * 2;
     faults.every = ttl / 2;
     if faults.throttled_long != Rate::NEVER {
         faults.throttle = ttl * choices.one_of(&[2, 3]);
@@ -56,6 +57,13 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
     match family {
         Family::Cloned => faults.clone = Rate::percent(choices.one_of(&[10, 25])),
         Family::Common | Family::Foreign | Family::Takers => {}
+        Family::Dark => {
+            if choices.number(2) == 0 {
+                faults = Faults::default();
+            }
+            faults.every = ttl / 2;
+            faults.outage = Rate::percent(choices.one_of(&[20, 40]));
+        }
         Family::Drifting | Family::Edge | Family::Misstamped | Family::Silent => {
             if choices.number(8) > 0 {
                 // Nothing else disturbs the aim.
@@ -81,10 +89,14 @@ pub(crate) fn draw(family: Family, ttl: Duration, choices: &mut impl Choices) ->
             faults.reply_lost = Rate::percent(20);
             faults.duplicated = Rate::percent(10);
             faults.lateness = ttl * choices.one_of(&[3, 8, 1, 40]);
+            // Between the attempts of one write, which tells nothing about the first.
+            faults.refused = Rate::percent(choices.one_of(&[0, 20, 5]));
         }
         Family::LeasesRemoved => {
             faults.lease_removed = Rate::percent(choices.one_of(&[20, 0, 10]));
             faults.lease_corrupted = Rate::percent(choices.one_of(&[0, 20, 10]));
+            // Nowhere else is a marker asked for.
+            faults.garbled = Rate::percent(choices.one_of(&[0, 30, 10]));
         }
         Family::Operated => {
             faults.evicted = Rate::percent(20);

@@ -3,6 +3,7 @@
 //! [`Scenario::swarm`] draws all of it, so that each world has its own mixture: leaving most faults out of
 //! most worlds meets combinations that a world with everything a little wrong never shows.
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use tenure_core::{Config, Defect};
@@ -176,6 +177,12 @@ impl Scenario {
             config,
         };
         world.faults = rates::draw(family, ttl, choices);
+        if family == Family::Dark {
+            // A few cells and a low rate: what a thousand cells are at the usual one.
+            world.cells = choices.one_of(&[6, 10]);
+            world.config.trouble_rate = NonZeroU32::new(choices.one_of(&[2, 5, 10]));
+            world.pace = ttl / 32;
+        }
         if family == Family::Late {
             // Long enough for what lands minutes late to meet other sessions than its sender's.
             world.storm = world.storm.max(world.faults.lateness * 5 / 4);
@@ -231,6 +238,7 @@ impl Scenario {
             | Promise::Requests
             | Promise::Sessions
             | Promise::Watches
+            | Promise::Orphans
             | Promise::Writes => family.keeps(*promise),
         };
         Promise::ALL.iter().copied().filter(binds)

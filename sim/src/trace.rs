@@ -1,6 +1,5 @@
-//! What happened, step by step: a digest of everything, always, and lines for people when asked for.
-//!
-//! The notation of the lines is also that of the transcript tests.
+//! What happened, step by step: a digest of everything, always, and lines for people when asked for. Their notation is
+//! also that of the transcript tests.
 
 use core::fmt::{self, Write as _};
 use std::collections::VecDeque;

@@ -7,6 +7,7 @@ use tenure_core::Event;
 use crate::app::App;
 use crate::checks::Violation;
 use crate::choices::{Choices, Draw};
+use crate::family::Family;
 use crate::outage::{Mode, Outage};
 use crate::queue::Occasion;
 use crate::view::Step;
@@ -114,9 +115,11 @@ impl<C: Choices, A: App> World<'_, C, A> {
 
     /// Takes the store away from everybody for a while.
     fn go_down(&mut self) -> Result<(), Violation> {
-        let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * 2);
-        // To whoever looks for a flaw, a 412 out of the blue would hide it.
-        let modes = if self.scenario.flaw.is_some() { &Mode::ALL[..3] } else { Mode::ALL };
+        let longest = if self.scenario.family == Family::Dark { 3 } else { 2 };
+        let span = self.choices.between(Duration::ZERO, self.scenario.config.ttl * longest);
+        // To whoever looks for a flaw, a 412 out of the blue would hide it; and it is no darkness.
+        let contradicts = self.scenario.flaw.is_none() && self.scenario.family != Family::Dark;
+        let modes = if contradicts { Mode::ALL } else { &Mode::ALL[..4] };
         let mode = self.choices.one_of(modes);
         self.outage = Some(Outage { until: self.at.after(span), mode });
         self.emit(None, &Step::Outage(span))

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use tenure_core::{Event, FaultKind, Key, Op, ReadReply, Reply, WriteReply};
+use tenure_core::{Event, FaultKind, Key, Op, Reply, WriteReply};
 
 use crate::app::App;
 use crate::checks::Violation;
@@ -28,6 +28,8 @@ pub(crate) struct Flight {
     op: Op,
     fate: Fate,
     reply: Option<Reply>,
+    /// Whether the answer is not what was asked for.
+    is_garbled: bool,
     /// Whether the sender still waits for an answer.
     is_open: bool,
     /// How many occasions of this flight are still to come; its place is used again after the last.
@@ -51,6 +53,7 @@ impl Flight {
             op: op.clone(),
             fate,
             reply: None,
+            is_garbled: false,
             is_open: true,
             ahead: 0,
         }
@@ -88,8 +91,17 @@ impl<C: Choices, A: App> World<'_, C, A> {
             Service::Instead(_) | Service::Served | Service::ServedThen(_) => None,
         };
         let is_unsent = reply.is_some();
-        let flight =
-            self.board(Flight { session, sent: now, give_up, op, fate, reply, is_open: true, ahead: 0 });
+        let flight = self.board(Flight {
+            session,
+            sent: now,
+            give_up,
+            op,
+            fate,
+            reply,
+            is_garbled: false,
+            is_open: true,
+            ahead: 0,
+        });
         if is_unsent {
             let soon = self.choices.between(Duration::ZERO, self.scenario.latency);
             self.plan_flight(now.after(soon), flight, Occasion::Deliver { flight });
@@ -185,29 +197,15 @@ impl<C: Choices, A: App> World<'_, C, A> {
             Service::Instead(_) | Service::Served => reply,
         };
         let at = self.at.after(fate.date_later + returns);
-        flight.reply = Some(match fate.garbles {
-            Some(which) => self.garble(session, op, reply, usize::from(which)),
-            None => reply,
-        });
-        Ok(Some(at))
-    }
-
-    /// Turns the body of an answer into garbage, unless its reader has had enough of it under this key.
-    fn garble(&mut self, session: usize, op: &Op, reply: Reply, which: usize) -> Reply {
-        let (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, stamps })) = (op, &reply) else {
-            return reply;
+        let (reply, is_garbled) = match (op, reply) {
+            (Op::Read(op), Reply::Read(reply)) => {
+                let (reply, is_garbled) = self.garble(session, op, reply, fate.garbles.as_deref());
+                (Reply::Read(reply), is_garbled)
+            }
+            (_, reply) => (reply, false),
         };
-        let garbled = &mut self.sessions[session].garbled;
-        let place = garbled.iter().position(|(key, _)| *key == op.key).unwrap_or_else(|| {
-            garbled.push((op.key.clone(), 0));
-            garbled.len() - 1
-        });
-        garbled[place].1 += 1;
-        if garbled[place].1 > GARBLED_MAX {
-            return reply;
-        }
-        let (etag, body, stamps) = (etag.clone(), fate::garbage(body, which), *stamps);
-        Reply::Read(ReadReply::Found { etag, body, stamps })
+        (flight.reply, flight.is_garbled) = (Some(reply), is_garbled);
+        Ok(Some(at))
     }
 
     /// Brings an answer to its sender.
@@ -222,6 +220,12 @@ impl<C: Choices, A: App> World<'_, C, A> {
             return Ok(());
         }
         self.flights[flight].is_open = false;
+        if let (Op::Read(op), Reply::Read(reply)) = (&self.flights[flight].op, &reply)
+            && !self.sessions[session].garbled.is_empty()
+        {
+            let key = op.key.clone();
+            self.note_garbled(session, &key, self.flights[flight].is_garbled, reply);
+        }
         let event = answer(&self.flights[flight].op, reply);
         self.handle(session, event)
     }
@@ -268,6 +272,3 @@ pub(crate) fn answer(op: &Op, reply: Reply) -> Event {
         }
     }
 }
-
-/// How often one reader gets garbage under one key.
-const GARBLED_MAX: u8 = 2;

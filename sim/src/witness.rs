@@ -42,6 +42,8 @@ witnesses! {
     CorruptRefused = "corrupt-refused",
     /// A process died.
     Crash = "crash",
+    /// The answer to a read was another key's record.
+    Crossed = "crossed",
     /// The body of an answer was cut off on its way.
     Cut = "cut",
     /// An operator freed the cell of a dead node by the rules.
@@ -64,6 +66,8 @@ witnesses! {
     ForeignTook = "foreign-took",
     /// An answer showed garbage under a tag.
     Garbled = "garbled",
+    /// A reader got garbage under one key for longer than any patience.
+    GarbledLong = "garbled-long",
     /// A cell was granted.
     Grant = "grant",
     /// A claim was refused because a live node holds the cell.
@@ -82,6 +86,8 @@ witnesses! {
     LongPause = "long-pause",
     /// A tenure was lost while the session went on.
     Lost = "lost",
+    /// Something else came in the place of a marker, or of the answer that there is none.
+    MarkerGarbled = "marker-garbled",
     /// An operator mended a record that was garbage.
     Mended = "mended",
     /// An offer was taken by a node it was not made to.
@@ -100,6 +106,10 @@ witnesses! {
     Placeholder = "placeholder",
     /// A cell was released.
     Released = "released",
+    /// A store of no use had been asked as often as it may be ahead of an answer, and was asked on at the trickle.
+    Rationed = "rationed",
+    /// A store that had been asked at the trickle was of use again, and the session had outlived it.
+    RationEnded = "ration-ended",
     /// A write's guard failed because an earlier copy of the same write had won.
     RejectedOwn = "rejected-own",
     /// A write was rejected although its guard held.
@@ -124,6 +134,8 @@ witnesses! {
     ThrottledLong = "throttled-long",
     /// An offer was accepted by the node it was made to.
     TransferAccepted = "transfer-accepted",
+    /// An answer said that nothing had changed although no version was named.
+    Unasked304 = "unasked-304",
     /// Nobody could join because the store cannot compare-and-swap.
     UnfitRefused = "unfit-refused",
     /// A write was applied, but its answer lacked the tag.

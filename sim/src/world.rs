@@ -67,7 +67,7 @@ pub struct World<'c, C, A = Client> {
     /// How many writes were made by hand.
     pub(crate) deeds: u64,
     checks: Watchers,
-    spotter: Spotter,
+    pub(crate) spotter: Spotter,
     trace: Trace,
     /// What an engine that was last asked held: kept for its room.
     held: Vec<Tenure>,
@@ -304,7 +304,7 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
     /// Gives the engine an event, does everything it then wants done, and asks what applications want to ask about it.
     pub(crate) fn handle(&mut self, session: usize, event: Event) -> Result<(), Violation> {
         self.hear_out(session, event)?;
-        self.ask_pending()
+        if self.pending.is_empty() { Ok(()) } else { self.ask_pending() }
     }
 
     /// Gives the engine an event and does everything it then wants done.
@@ -392,7 +392,7 @@ fn cell_name(number: usize) -> CellId {
 
 fn numbered(letter: &str, number: usize) -> String {
     // Formatting would take several times as long, and every world has some names.
-    letter.to_owned() + &(number + 1).to_string()
+    [letter, &(number + 1).to_string()].concat()
 }
 
 /// A world that makes more steps than this is stuck in a loop.

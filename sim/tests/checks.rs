@@ -17,6 +17,7 @@ const NEEDED: &[(Promise, Defect, Option<Family>, u64)] = &[
     (Promise::Writes, Defect::FenceForgetsFields, None, 300),
     (Promise::History, Defect::GrantStaleOwn, Some(Family::RecordsRemoved), 600),
     (Promise::Sessions, Defect::GrantWhileLeaving, None, 300),
+    (Promise::Orphans, Defect::GarbageSettles, None, 300),
     (Promise::Answers, Defect::LocateStale, None, 300),
     (Promise::Watches, Defect::WatchRepeats, None, 300),
     (Promise::Twins, Defect::CloneUnstirred, Some(Family::Cloned), 300),

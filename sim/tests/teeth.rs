@@ -8,20 +8,29 @@ use tenure_core::Defect;
 use tenure_sim::{Family, Found, Plan, Shrinker, Trace};
 
 /// Each defect, the family of worlds that aims at it (nothing: the usual mixture), and the number of worlds
-/// within which it must be caught: some four times the median of what eight ranges of seeds took, and 20 at least. Two take
-/// longer in the range that is run here (`RefusedSettles`, `WaitNoPoll`), and have what the longest of the eight took.
+/// within which it must be caught: some four times the median of what eight ranges of seeds took, and 20 at least. Three
+/// take longer in the range that is run here (`DeafToRetryAfter`, `RefusedSettles`, `WaitNoPoll`), and have what the longest of the eight took.
 const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::AcceptUnwritten, None, 20),
     (Defect::ActUntilReleaseConfirmed, None, 20),
     (Defect::ActUntilTransferConfirmed, None, 20),
     (Defect::AdoptByName, None, 20),
+    (Defect::AnyLease, Some(Family::Common), 700),
+    (Defect::AnyMarker, Some(Family::LeasesRemoved), 2000),
+    (Defect::BudgetedLease, Some(Family::Dark), 40),
     (Defect::CancelStopsSettling, Some(Family::Edge), 450),
     (Defect::CancelledIsKept, Some(Family::Edge), 1400),
     (Defect::ClaimSameEpoch, None, 20),
     (Defect::CloneUnstirred, Some(Family::Cloned), 20),
     (Defect::ConflictIsLost, None, 20),
+    (Defect::CorruptTaken, None, 60),
+    (Defect::DeafToRetryAfter, None, 60),
     (Defect::EpochSkips, None, 20),
     (Defect::FenceForgetsFields, None, 20),
+    (Defect::ForeignByExpiry, Some(Family::Foreign), 20),
+    (Defect::ForgottenInLine, Some(Family::Dark), 60),
+    (Defect::GarbageEndsTenure, None, 50),
+    (Defect::GarbageSettles, None, 140),
     (Defect::GrantRegressed, Some(Family::RecordsRemoved), 20),
     // Only where somebody puts an old record back is a node named at an epoch that it held once.
     (Defect::GrantStaleOwn, Some(Family::RecordsRemoved), 70),
@@ -32,6 +41,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::LeakClaim, None, 20),
     (Defect::LeaveBeforeRelease, None, 30),
     (Defect::LeaveDuringRenewal, None, 160),
+    (Defect::LeaveSilently, None, 20),
     (Defect::LiveForever, None, 20),
     (Defect::LocateStale, None, 200),
     (Defect::LostFenceIsDead, Some(Family::Edge), 2200),
@@ -49,7 +59,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::PlaceholderTtl, Some(Family::LeasesRemoved), 20),
     (Defect::ProbeTakesWeak, Some(Family::Unfit), 20),
     (Defect::RecreateLease, Some(Family::LeasesRemoved), 20),
-    (Defect::RefusedSettles, None, 8000),
+    (Defect::RefusedSettles, Some(Family::Late), 400),
     (Defect::RejectedIsLost, None, 20),
     (Defect::ReleaseOnce, None, 20),
     (Defect::ReleaseWhatever, None, 80),
@@ -58,10 +68,12 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::StealLive, None, 20),
     (Defect::StealUnfenced, Some(Family::Edge), 3800),
     (Defect::ThrottledAtOnce, None, 20),
+    (Defect::ThrottledRenewal, None, 20),
     (Defect::TransferKeepsEpoch, None, 20),
     (Defect::TrustOldTag, None, 20),
     (Defect::TtlFromLastAttempt, Some(Family::Edge), 1800),
     (Defect::TtlFromReply, Some(Family::Edge), 60),
+    (Defect::Unbounded, Some(Family::Dark), 20),
     (Defect::UnknownIsApplied, None, 20),
     (Defect::UnknownIsLost, None, 20),
     (Defect::UnknownIsNotApplied, None, 250),
@@ -70,7 +82,7 @@ const TEETH: &[(Defect, Option<Family>, u64)] = &[
     (Defect::VerifyFromMemory, Some(Family::RecordsRemoved), 20),
     (Defect::WaitNoPoll, Some(Family::Silent), 1000),
     (Defect::WatchOnce, None, 20),
-    (Defect::WatchRepeats, None, 90),
+    (Defect::WatchRepeats, None, 110),
     (Defect::WriteAfterFence, None, 20),
 ];
 

@@ -33,10 +33,10 @@ impl Place {
         let (store, bucket) = match resolve(&url, &store::options(global), |name| env::var(name).ok())? {
             Resolved::File(store) => (AnyStore::File(Threaded::new(store)), None),
             Resolved::S3(remote) => {
-                let Remote { bucket, credentials, transport } = *remote;
+                let Remote { bucket, keys, transport } = *remote;
                 let other = bucket.clone().with_if_match(other(&bucket));
-                let other = S3Store::with(other, credentials.clone(), &transport)?;
-                let store = S3Store::with(bucket.clone(), credentials, &transport)?;
+                let other = S3Store::with(other, keys.clone(), &transport)?;
+                let store = S3Store::with(bucket.clone(), keys, &transport)?;
                 (AnyStore::S3(store), Some((bucket, other)))
             }
         };
@@ -87,10 +87,8 @@ impl Place {
 
     /// Asks about the bucket itself; nothing if this is none.
     pub(super) async fn ask(&self, question: Question, patience: Duration) -> Option<Result<Said, Fault>> {
-        match self.as_set.inner() {
-            AnyStore::S3(store) => Some(store.ask(question, patience).await),
-            _ => None,
-        }
+        let AnyStore::S3(store) = self.as_set.inner() else { return None };
+        Some(store.ask(question, patience).await)
     }
 }
 

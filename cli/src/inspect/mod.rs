@@ -20,7 +20,7 @@ use tenure_blocking::Store;
 use tenure_blocking::ownership::{OwnerRecord, OwnershipError, OwnershipStore};
 use tenure_core::{
     CellId, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp, ReadReply,
-    Reply, SessionId,
+    Reply, RetiredRecord, SessionId,
 };
 
 use crate::exit::Failure;
@@ -75,7 +75,7 @@ impl Inspector {
         let key = Key::retired(node);
         let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
         match self.store.execute(Op::Read(op)) {
-            Reply::Read(ReadReply::Found { .. }) => Ok(true),
+            Reply::Read(ReadReply::Found { body, .. }) => Ok(RetiredRecord::parse_of(node, &body).is_ok()),
             Reply::Read(ReadReply::Missing) => Ok(false),
             Reply::Read(ReadReply::Failed(fault)) => Err(OwnershipError::Store(fault)),
             Reply::Read(ReadReply::Throttled { .. }) => Err(throttled(key.as_str())),

@@ -37,7 +37,7 @@ fn every_state_of_a_cell_is_shown() {
     b.process.status();
     dir.put("cells/missing/own.json", br#"{"node":"gone.1","epoch":4}"#);
     dir.put("cells/retired/own.json", br#"{"node":"old.1","epoch":5}"#);
-    dir.put("retired/old.1.json", b"{}");
+    dir.put("retired/old.1.json", br#"{"node":"old.1"}"#);
     // Until the dead node's lease has run out, by the store's clock, it counts as living.
     let dead = wait_for(&dir, "dead", "dead");
     assert_eq!((&dead["node"], &dead["epoch"]), (&json!(b.node), &json!(1)));

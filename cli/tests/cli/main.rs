@@ -5,6 +5,7 @@
 mod agent;
 mod bad_input;
 mod demo;
+mod dev_store;
 mod doctor;
 mod inspect;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]

@@ -15,6 +15,8 @@ use tenure_core::ListId;
 /// A server that `.ci/with-stores` has started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Server {
+    /// A product in wide use, which takes tags only without their quotes.
+    Ceph,
     /// Fast, and checks no signatures.
     MiniStack,
     /// A product in wide use, which checks signatures and the time they were made.
@@ -22,12 +24,20 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Both.
-    pub(crate) const ALL: [Self; 2] = [Self::MiniStack, Self::SeaweedFs];
+    /// All that conform.
+    pub(crate) const ALL: [Self; 3] = [Self::Ceph, Self::MiniStack, Self::SeaweedFs];
+    /// Those on which nodes run.
+    pub(crate) const USED: [Self; 2] = [Self::MiniStack, Self::SeaweedFs];
+
+    /// Tells whether tags must be spelled without quotes, as the doctor finds out.
+    fn takes_bare_tags(self) -> bool {
+        matches!(self, Self::Ceph)
+    }
 
     /// Returns where it listens.
     pub(crate) fn endpoint(self) -> String {
         variable(match self {
+            Self::Ceph => "TENURE_TEST_CEPH",
             Self::MiniStack => "TENURE_TEST_MINISTACK",
             Self::SeaweedFs => "TENURE_TEST_SEAWEEDFS",
         })
@@ -37,6 +47,7 @@ impl Server {
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Ceph => "Ceph RGW",
             Self::MiniStack => "MiniStack",
             Self::SeaweedFs => "SeaweedFS",
         })
@@ -57,7 +68,8 @@ impl Place {
     pub(crate) fn new(server: Server, name: &str) -> Self {
         let unique = clock::now().wall.as_nanos();
         let bucket = variable("TENURE_TEST_BUCKET");
-        Self { server, url: format!("s3://{bucket}/{name}-{unique:x}") }
+        let setting = if server.takes_bare_tags() { "?if-match=bare" } else { "" };
+        Self { server, url: format!("s3://{bucket}/{name}-{unique:x}{setting}") }
     }
 
     /// Makes a place in a bucket that nobody has created.

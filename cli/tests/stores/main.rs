@@ -1,9 +1,9 @@
 //! Tenure on real S3-compatible servers: what a store must do, and what nodes do with it.
 //!
-//! `.ci/with-stores` starts SeaweedFS and MiniStack and says where they are; run the tests with it:
+//! `.ci/with-stores` starts SeaweedFS, MiniStack and Ceph and says where they are; run the tests with it:
 //!
 //! ```text
-//! .ci/with-stores cargo test --release --package tenure --features store-tests --test stores -- --test-threads=1
+//! .ci/with-stores --stores seaweedfs,ministack,ceph cargo test --release --package tenure --features store-tests --test stores -- --test-threads=1
 //! ```
 //!
 //! Nodes are processes: the async driver's is `tenure agent` itself, the blocking driver's is this test binary

@@ -6,6 +6,7 @@ use core::mem;
 use core::time::Duration;
 
 use super::{Cell, Ctx, Seen, State, Want};
+use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::error::{BadRecord, ClaimError, HeldBy};
 use crate::event::{Outcome, Ticket};
@@ -13,6 +14,7 @@ use crate::id::{ETag, Epoch, NodeId};
 use crate::peer::{Asker, Verdict};
 use crate::record::{Holder, OwnerRecord};
 use crate::store::{Fault, FaultKind, Guard, Key, ReadReply};
+use crate::time::Instant;
 use crate::write::{Current, Fate, Order, Write};
 
 /// How many races one claim may lose before its caller is told.
@@ -61,13 +63,15 @@ impl Cell {
 
     pub(super) fn read(&mut self, seen: Option<Seen>, ctx: &mut Ctx<'_>) {
         let unless = seen.as_ref().map(|seen| seen.etag.clone());
-        let id = ctx.env.read(ctx.target(), Key::owner(ctx.id), unless);
+        let lane = if seen.is_some() || self.failures > 0 { Lane::Poll } else { Lane::Look };
+        let id = ctx.env.read_in(lane, ctx.target(), Key::owner(ctx.id), unless);
         self.state = State::Reading { id, seen, floor: ctx.memory.epoch(ctx.id) };
     }
 
     /// Takes the answer to a claim's read.
     pub(super) fn on_record(&mut self, reply: ReadReply, ctx: &mut Ctx<'_>) {
         let State::Reading { seen, floor, .. } = mem::take(&mut self.state) else { return };
+        let mut rest = None;
         let fault = match (reply, seen) {
             (ReadReply::Found { etag, body, .. }, _) => {
                 return self.look(Current::Version { etag, body }, floor, ctx);
@@ -78,9 +82,12 @@ impl Cell {
                 Fault::new(FaultKind::Malformed, "304 to an unconditional read")
             }
             (ReadReply::Failed(fault), _) => fault,
-            (ReadReply::Throttled { .. }, _) => Fault::new(FaultKind::Throttled, "cells/"),
+            (ReadReply::Throttled { after }, _) => {
+                rest = Some(ctx.env.rest(after));
+                Fault::new(FaultKind::Throttled, Key::owner(ctx.id).as_str())
+            }
         };
-        self.failed(fault, ctx);
+        self.failed(fault, rest, ctx);
     }
 
     /// Decides what follows from the record as a read showed it that was issued when `floor` was known.
@@ -94,6 +101,10 @@ impl Cell {
         };
         let record = match OwnerRecord::parse(&body) {
             Ok(record) => record,
+            Err(_) if ctx.env.has(Defect::CorruptTaken) => {
+                let epoch = seen.map_or(Some(Epoch::FIRST), |seen| next(seen, ctx));
+                return self.take(epoch, Guard::Match(etag), ctx);
+            }
             Err(why) => {
                 let bad = BadRecord::Corrupt { key: Key::owner(ctx.id), etag, why: alloc::format!("{why}") };
                 return self.fail(ctx, |_, _| ClaimError::Bad(bad.clone()));
@@ -170,7 +181,7 @@ impl Cell {
     fn decide(&mut self, seen: Seen, verdict: Verdict, ctx: &mut Ctx<'_>) {
         match verdict {
             Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
-            Verdict::Failed(fault) => self.failed(fault, ctx),
+            Verdict::Failed(fault) => self.failed(fault, None, ctx),
             Verdict::Live { addr, .. } => {
                 let poll = ctx.env.config.poll;
                 let poll = if ctx.env.has(Defect::WaitNoPoll) { crate::config::TTL_MAX * 100 } else { poll };
@@ -235,11 +246,15 @@ impl Cell {
             }
             Fate::Pending => {
                 let conflicts = write.conflicts;
-                let is_harmless = write.is_harmless();
+                let is_harmless = write.is_harmless(ctx.env);
                 let is_inconsistent = write.contradictions > CONTRADICTIONS_MAX;
                 let why = write.contradiction();
+                let corrupt = write.corrupt();
                 self.state = State::Claiming { write, epoch, seq };
-                if is_inconsistent {
+                if let Some(bad) = corrupt {
+                    // Our own write may be what comes as garbage, so it is settled all the same.
+                    self.answer_wants(ctx, |_, _| ClaimError::Bad(bad.clone()));
+                } else if is_inconsistent {
                     let key = Key::owner(ctx.id);
                     self.answer_wants(ctx, |_, _| ClaimError::Inconsistent { key: key.clone(), why });
                 } else if conflicts > CONFLICTS_MAX {
@@ -265,8 +280,9 @@ impl Cell {
         }
     }
 
-    /// A read failed: look again soon. The callers' own deadlines bound how long.
-    fn failed(&mut self, fault: Fault, ctx: &mut Ctx<'_>) {
+    /// A read failed: look again soon, or after the rest that the store asked for. The callers' own deadlines bound how
+    /// long.
+    fn failed(&mut self, fault: Fault, rest: Option<Instant>, ctx: &mut Ctx<'_>) {
         if self.wants.is_empty() {
             self.state = State::Idle;
             return;
@@ -275,10 +291,8 @@ impl Cell {
             return self.fail(ctx, |_, _| ClaimError::Store(fault.clone()));
         }
         self.failures += 1;
-        let mut at = ctx.env.backoff(self.failures);
-        if fault.kind == FaultKind::Throttled {
-            at = at.max(ctx.env.mono().after(Duration::from_secs(1)));
-        }
+        let at = ctx.env.backoff(self.failures);
+        let at = rest.map_or(at, |rest| rest.max(at));
         self.state = State::Pausing { at, fault: Some(fault) };
     }
 
@@ -298,7 +312,7 @@ impl Cell {
             let error = error(ctx.id, &want);
             ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
         }
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     /// Answers the callers whose time is over.
@@ -316,7 +330,7 @@ impl Cell {
                     if want.waits { ClaimError::Timeout(cell, Some(by)) } else { ClaimError::Held(cell, by) }
                 }
                 _ if now < want.give_up => return true,
-                State::Claiming { write, .. } => ClaimError::Store(write.fault()),
+                State::Claiming { write, .. } => ClaimError::Store(write.fault(ctx.env)),
                 State::Pausing { fault: Some(fault), .. } => ClaimError::Store(fault.clone()),
                 State::Pausing { fault: None, .. } => {
                     ClaimError::Contended { cell: ctx.id.clone(), conflicts: self.conflicts }
@@ -326,16 +340,14 @@ impl Cell {
                 | State::Idle
                 | State::Judging(_)
                 | State::Reading { .. }
-                | State::Waiting { .. } => {
-                    ClaimError::Store(Fault::new(FaultKind::TimedOut, Key::owner(ctx.id).as_str()))
-                }
+                | State::Waiting { .. } => ClaimError::Store(ctx.env.trouble(&Key::owner(ctx.id))),
             };
             ctx.claims.remove(&want.ticket);
             ctx.env.done(want.ticket, Outcome::Claimed(Err(error)));
             false
         });
         self.wants = kept;
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     pub(super) fn cancel(&mut self, ticket: Ticket, ctx: &Ctx<'_>) {
@@ -346,11 +358,11 @@ impl Cell {
         {
             self.state = State::Idle;
         }
-        self.forget_if_unwanted();
+        self.forget_if_unwanted(ctx);
     }
 
     /// Drops what only served callers who are gone. A write on its way goes on until it is settled.
-    fn forget_if_unwanted(&mut self) {
+    fn forget_if_unwanted(&mut self, ctx: &Ctx<'_>) {
         if !self.wants.is_empty() {
             return;
         }
@@ -358,7 +370,7 @@ impl Cell {
             State::Judging(_) | State::Pausing { .. } | State::Reading { .. } | State::Waiting { .. } => {
                 self.state = State::Idle;
             }
-            State::Claiming { write, .. } if write.is_harmless() => self.state = State::Idle,
+            State::Claiming { write, .. } if write.is_harmless(ctx.env) => self.state = State::Idle,
             State::Claiming { .. } | State::Giving(_) | State::Held { .. } | State::Idle => {}
         }
     }

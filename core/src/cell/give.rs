@@ -9,7 +9,7 @@ use core::time::Duration;
 use super::{Cell, Ctx, State};
 use crate::defects::Defect;
 use crate::env::Env;
-use crate::error::{FenceCause, ReleaseError, TransferError};
+use crate::error::{BadRecord, ClaimError, FenceCause, ReleaseError, TransferError};
 use crate::event::{Outcome, Ticket};
 use crate::id::{ETag, Epoch, NodeId};
 use crate::record::{Holder, OwnerRecord};
@@ -84,9 +84,15 @@ impl Cell {
         self.state = State::Giving(Giving::release(epoch, etag, Vec::new(), ctx).into());
     }
 
-    /// Forgets a cell that was given up, or starts the claim that waited for it.
+    /// Forgets a cell that was given up, or starts the claim that waited for it. Where its record seems corrupt, nothing
+    /// is known yet, but whoever waits is told.
     pub(super) fn end_giving(&mut self, gone: bool, ctx: &mut Ctx<'_>) {
         if !gone {
+            if let State::Giving(giving) = &self.state
+                && let Some(bad) = giving.corrupt()
+            {
+                self.answer_wants(ctx, |_, _| ClaimError::Bad(bad.clone()));
+            }
             return;
         }
         self.state = State::Idle;
@@ -139,7 +145,7 @@ impl Giving {
         }
         if ctx.env.mono() >= self.give_up {
             let fault = match &self.step {
-                Step::Writing(write) => write.fault(),
+                Step::Writing(write) => write.fault(ctx.env),
                 Step::Pausing(_) => Fault::new(FaultKind::Unavailable, Key::owner(ctx.id).as_str()),
             };
             self.tell(&fault, ctx);
@@ -160,6 +166,19 @@ impl Giving {
             Step::Pausing(_) => true,
             Step::Writing(write) => write.is_awake(env),
         }
+    }
+
+    /// Returns how the record is corrupt, if it seems so.
+    fn corrupt(&self) -> Option<BadRecord> {
+        match &self.step {
+            Step::Pausing(_) => None,
+            Step::Writing(write) => write.corrupt(),
+        }
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        matches!(&self.step, Step::Writing(write) if write.awaits(number))
     }
 
     pub(super) fn is_release(&self) -> bool {
@@ -240,7 +259,15 @@ impl Giving {
                 }
                 true
             }
-            Fate::Pending => false,
+            Fate::Pending => {
+                if let Step::Writing(write) = &self.step
+                    && write.is_corrupt()
+                {
+                    let fault = write.fault(ctx.env);
+                    self.tell(&fault, ctx);
+                }
+                false
+            }
             Fate::Refused(fault) => {
                 self.tell(&fault, ctx);
                 // Nobody waits for a transfer any more, so the cell is simply free.

@@ -20,14 +20,25 @@ pub(crate) struct Verify {
     served: Vec<Ticket>,
     next: Vec<Ticket>,
     tries: u32,
+    /// The tag under which the last answer has shown bytes that are no record, and how many have in a row.
+    garbage: Option<(ETag, u32)>,
 }
 
-/// How often one verify asks a store that fails to answer.
+/// How often one verify asks a store that fails to answer, or answers with garbage.
 const TRIES_MAX: u32 = 3;
 
 impl Verify {
+    fn new(read: ReadId, served: Vec<Ticket>) -> Self {
+        Self { read, served, next: Vec::new(), tries: 1, garbage: None }
+    }
+
     pub(super) fn is_awake(&self, cell: &CellId, env: &Env) -> bool {
         matches!(env.reads_for(self.read), Some(Target::Cell(awaited)) if awaited == cell)
+    }
+
+    /// Tells whether it awaits the answer to the request of this number.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        self.read.get() == number
     }
 
     pub(super) fn fence(self, cause: FenceCause, env: &mut Env) {
@@ -58,8 +69,7 @@ impl Cell {
             Some(verify) => verify.next.push(ticket),
             None => {
                 let read = ctx.env.read(ctx.target(), Key::owner(ctx.id), Some(etag.clone()));
-                let served = alloc::vec![ticket];
-                *verify = Some(Box::new(Verify { read, served, next: Vec::new(), tries: 1 }));
+                *verify = Some(Box::new(Verify::new(read, alloc::vec![ticket])));
             }
         }
     }
@@ -83,26 +93,39 @@ impl Cell {
                     }
                     return self.confirm(*round, ctx);
                 }
-                let reason = match OwnerRecord::parse(&body) {
-                    Ok(record) => {
-                        ctx.memory.note(ctx.id, record.epoch);
-                        LossReason::RecordReplaced
-                    }
-                    Err(_) => LossReason::Corrupt,
-                };
-                return self.lose(*round, epoch, reason, ctx);
+                if let Ok(record) = OwnerRecord::parse(&body) {
+                    ctx.memory.note(ctx.id, record.epoch);
+                    return self.lose(*round, epoch, LossReason::RecordReplaced, ctx);
+                }
+                if ctx.env.has(Defect::GarbageEndsTenure) {
+                    return self.lose(*round, epoch, LossReason::Corrupt, ctx);
+                }
+                // Under our own tag it is the answer that is garbage; under another it may be the record.
+                let before =
+                    round.garbage.take().filter(|(tag, _)| *tag == found).map_or(0, |(_, shown)| shown);
+                if found != *etag && before + 1 >= TRIES_MAX {
+                    return self.lose_corrupt(*round, ctx);
+                }
+                round.garbage = Some((found, before + 1));
+                Fault::new(FaultKind::Malformed, Key::owner(ctx.id).as_str())
             }
             ReadReply::Missing => return self.lose(*round, epoch, LossReason::RecordRemoved, ctx),
             ReadReply::Failed(fault) => fault,
             ReadReply::Throttled { .. } => Fault::new(FaultKind::Throttled, Key::owner(ctx.id).as_str()),
         };
-        if round.tries < TRIES_MAX && fault.kind != FaultKind::Throttled && fault.kind != FaultKind::Denied {
+        let is_hopeless =
+            matches!(fault.kind, FaultKind::Throttled | FaultKind::Denied) || ctx.env.is_short();
+        if round.tries < TRIES_MAX && !is_hopeless {
             round.tries += 1;
             // A fresh read serves those who came in the meantime, too.
             round.served.append(&mut round.next);
             round.read = ctx.env.read(ctx.target(), Key::owner(ctx.id), Some(etag.clone()));
             *verify = Some(round);
             return;
+        }
+        if ctx.env.is_short() {
+            // Nor will a read of their own be answered in time.
+            round.served.append(&mut round.next);
         }
         for ticket in round.served {
             ctx.verified(ticket, Err(VerifyError::Store(fault.clone())));
@@ -121,8 +144,17 @@ impl Cell {
     fn verify_next(&mut self, asked: Vec<Ticket>, ctx: &mut Ctx<'_>) {
         if let (State::Held { etag, verify, .. }, false) = (&mut self.state, asked.is_empty()) {
             let read = ctx.env.read(ctx.target(), Key::owner(ctx.id), Some(etag.clone()));
-            *verify = Some(Box::new(Verify { read, served: asked, next: Vec::new(), tries: 1 }));
+            *verify = Some(Box::new(Verify::new(read, asked)));
         }
+    }
+
+    /// Ends the tenure of a record that seems corrupt. Each answer may have been garbage all the same, and the record
+    /// still ours: then it must not go on naming a node that does not hold the cell, so it is given back.
+    fn lose_corrupt(&mut self, round: Verify, ctx: &mut Ctx<'_>) {
+        let State::Held { epoch, etag, .. } = &self.state else { return };
+        let (epoch, etag) = (*epoch, etag.clone());
+        self.lose(round, epoch, LossReason::Corrupt, ctx);
+        self.give(epoch, etag, ctx);
     }
 
     fn lose(&mut self, round: Verify, epoch: Epoch, reason: LossReason, ctx: &mut Ctx<'_>) {

@@ -270,6 +270,17 @@ impl Cells {
         }
     }
 
+    /// Tells whether a cell awaits the answer to the request of this number.
+    pub(crate) fn awaits(&self, id: &CellId, number: u64) -> bool {
+        self.map.get(id).is_some_and(|cell| match &cell.state {
+            State::Claiming { write, .. } => write.awaits(number),
+            State::Giving(giving) => giving.awaits(number),
+            State::Held { verify, .. } => verify.as_ref().is_some_and(|round| round.awaits(number)),
+            State::Reading { id, .. } => id.get() == number,
+            State::Idle | State::Judging(_) | State::Pausing { .. } | State::Waiting { .. } => false,
+        })
+    }
+
     /// Returns the tenure of a cell, leaving aside whether the lease still gives authority.
     pub(crate) fn tenure(&self, id: &CellId, env: &Env) -> Option<Epoch> {
         match &self.map.get(id)?.state {
@@ -337,6 +348,11 @@ impl Cells {
             return Err("a claim is kept that waits for nothing");
         }
         if giving != self.giving { Err("the cells being given up are miscounted") } else { Ok(()) }
+    }
+
+    /// Tells whether this node works on a cell.
+    pub(crate) fn knows(&self, id: &CellId) -> bool {
+        self.map.contains_key(id)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -136,9 +136,9 @@ const FACTS_MAX: usize = 16 << 10;
 /// Tells whether these facts leave a lease, and the tombstone that keeps them, short enough to be read.
 pub(crate) fn fits(addr: Option<&str>, meta: &BTreeMap<String, String>) -> bool {
     let texts = meta.iter().flat_map(|(name, value)| [name, value]).map(String::len);
-    let bytes = addr.map_or(0, str::len) + texts.sum::<usize>();
+    let bytes = texts.fold(addr.map_or(0, str::len), usize::saturating_add);
     // No byte takes more than six in JSON, and no fact more than six besides: most need not be written out.
-    let is_short = 6 * (bytes + meta.len() + 2) <= FACTS_MAX;
+    let is_short = bytes.saturating_add(meta.len() + 2).saturating_mul(6) <= FACTS_MAX;
     is_short || serde_json::to_vec(&(addr, meta)).is_ok_and(|text| text.len() <= FACTS_MAX)
 }
 
@@ -152,9 +152,17 @@ impl LeaseRecord {
         Self::parse_beside(body, None)
     }
 
-    /// Parses what was found under the key of a node's lease, which most likely names that node.
-    pub(crate) fn parse_of(node: &NodeId, body: &[u8]) -> Result<Self, RecordError> {
-        Self::parse_beside(body, Some(node))
+    /// Parses the bytes of the record under a node's key. One that names another node has come by mistake: a crossed
+    /// connection, a cache's mix-up.
+    ///
+    /// # Errors
+    /// Says what [`parse`](Self::parse) says, or which other node it names.
+    pub fn parse_of(node: &NodeId, body: &[u8]) -> Result<Self, RecordError> {
+        let record = Self::parse_beside(body, Some(node))?;
+        if record.node == *node {
+            return Ok(record);
+        }
+        Err(RecordError::new(format_args!("it is the record of {}, not of {node}", record.node)))
     }
 
     /// Parses the record's bytes; the node is likely to be this one, whose name is then not stored again.
@@ -228,7 +236,7 @@ impl LeaseRecord {
     /// Returns the bytes of the tombstone that replaces the lease `body`, keeping every field that is not ours
     /// to change, known or unknown, byte for byte.
     pub fn fence(body: &[u8], node: &NodeId, by: &NodeId, write: &WriteId) -> Vec<u8> {
-        let parsed = Self::parse(body).is_ok();
+        let parsed = Self::parse_of(node, body).is_ok();
         let fields = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body).ok().filter(|_| parsed);
         let Some(mut fields) = fields else {
             // Nothing in it can be trusted, and a tombstone that cannot be parsed would never be seen as one.
@@ -307,9 +315,10 @@ mod tests {
     #[test]
     fn fencing_garbage_gives_a_tombstone_that_parses() {
         let (node, by, write) = ids();
-        for body in [&b"\xff"[..], b"{}", b"[]", br#"{"node":"x","expires_ms":5,"ttl_ms":"3"}"#] {
+        let others = br#"{"node":"y","expires_ms":5}"#;
+        for body in [&b"\xff"[..], b"{}", b"[]", br#"{"node":"x","expires_ms":5,"ttl_ms":"3"}"#, others] {
             let fenced = LeaseRecord::fence(body, &node, &by, &write);
-            assert!(LeaseRecord::parse(&fenced).expect("parses").is_tombstone());
+            assert!(LeaseRecord::parse_of(&node, &fenced).expect("parses").is_tombstone());
         }
     }
 

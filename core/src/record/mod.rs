@@ -1,15 +1,17 @@
-//! The two records and their bytes: compact JSON, deterministic, every version unique by its write id.
+//! The records and their bytes: compact JSON, deterministic, every version unique by its write id.
 //!
 //! Readers tolerate unknown fields, and a foreign implementation's record that lacks ours is accepted
 //! where a rule exists for it. What cannot be parsed is an error with a reason, never a guess.
 
 mod lease;
 mod owner;
+mod retired;
 
 pub(crate) use lease::Fields;
 pub(crate) use lease::fits;
 pub use lease::{LeaseRecord, Load};
 pub use owner::{Holder, OwnerRecord};
+pub use retired::RetiredRecord;
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digits;
 use crate::id::WriteId;
+use crate::store::Key;
 
 /// The most bytes that a record has. What is longer is corrupt, whatever it says.
 pub const RECORD_MAX: usize = 64 * 1024;
@@ -39,6 +42,20 @@ impl RecordError {
             why.push_str("...");
         }
         Self { why }
+    }
+}
+
+/// Checks that bytes are a record of the kind that belongs under a key and, where the record says so, of that very key.
+///
+/// An answer of anything else is garbage: it proves nothing about what is stored there.
+///
+/// # Errors
+/// Says what is wrong with them.
+pub fn check_record(key: &Key, body: &[u8]) -> Result<(), RecordError> {
+    match Key::node(key.as_str()) {
+        Some(node) => LeaseRecord::parse_of(&node, body).map(|_| ()),
+        // It does not name its cell.
+        None => OwnerRecord::parse(body).map(|_| ()),
     }
 }
 

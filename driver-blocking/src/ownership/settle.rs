@@ -2,15 +2,16 @@
 //!
 //! All attempts of one swap send the same bytes under the same guard. After every answer but `Applied` the
 //! record is read: our exact bytes mean that some attempt was applied, another version than the guarded one
-//! that none can be any more, and the guarded version itself proves nothing, so the same bytes are sent again.
+//! that none can be any more, and the guarded version itself proves nothing, so the same bytes are sent again. Bytes that
+//! are no record prove nothing either; those that stay are an error.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
-    AttemptId, ETag, Fault, FaultKind, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId, ReadOp,
-    ReadReply, Reply, WriteOp, WriteReply,
+    AttemptId, BadRecord, ETag, Fault, FaultKind, Guard, Key, ListId, ListOp, ListReply, Op, Page, ReadId,
+    ReadOp, ReadReply, Reply, WriteOp, WriteReply, check_record,
 };
 
 use super::{OwnershipError, OwnershipStore, Stored};
@@ -29,6 +30,8 @@ const DELAY: Duration = Duration::from_millis(50);
 /// What a read has shown about a swap.
 enum Decision {
     Applied(ETag),
+    /// What is read is no record, time after time.
+    Corrupt(BadRecord),
     Lost,
     /// What the guard names is still there.
     Open,
@@ -67,6 +70,7 @@ impl OwnershipStore {
             }
             match self.decide(key, &guard, &body) {
                 Ok(Decision::Applied(etag)) => return Ok(Some(etag)),
+                Ok(Decision::Corrupt(bad)) => return Err(OwnershipError::Bad(bad)),
                 Ok(Decision::Lost) => return Ok(None),
                 Ok(Decision::Open) => {}
                 // A rejection whose reason cannot be seen may hide that an earlier copy of ours won.
@@ -90,11 +94,30 @@ impl OwnershipStore {
     }
 
     fn decide(&self, key: &Key, guard: &Guard, body: &[u8]) -> Result<Decision, Fault> {
+        for reads in 1..READS {
+            let decision = self.look(key, guard, body)?;
+            if !matches!(decision, Decision::Corrupt(_)) {
+                return Ok(decision);
+            }
+            pause(DELAY * reads);
+        }
+        self.look(key, guard, body)
+    }
+
+    /// Reads what has become of a record that was to be swapped.
+    fn look(&self, key: &Key, guard: &Guard, body: &[u8]) -> Result<Decision, Fault> {
         Ok(match (self.read(key)?, guard) {
             (Some(found), _) if *found.body == *body => Decision::Applied(found.etag),
             (Some(found), Guard::Match(expected)) if found.etag == *expected => Decision::Open,
             (None, Guard::Absent) => Decision::Open,
-            (Some(_) | None, _) => Decision::Lost,
+            (Some(found), _) => match check_record(key, &found.body) {
+                Ok(()) => Decision::Lost,
+                Err(why) => {
+                    let (key, etag, why) = (key.clone(), found.etag, why.to_string());
+                    Decision::Corrupt(BadRecord::Corrupt { key, etag, why })
+                }
+            },
+            (None, _) => Decision::Lost,
         })
     }
 

@@ -1,5 +1,7 @@
 //! A server on a loopback port that does as a script says, and tells what it saw.
 
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
+
 mod nobody;
 
 pub(crate) use nobody::Nobody;

@@ -5,8 +5,9 @@
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::mpsc::channel;
 use std::thread;
 
 use tenure_core::{
@@ -16,7 +17,7 @@ use tenure_core::{
 use tenure_s3::{Bucket, Credentials, LIST_MAX, REPLY_MAX, Settings};
 
 use super::loopback::{Act, Nobody, Seen, Server, answer};
-use super::{S3Store, execute};
+use super::{S3Store, execute, execute_in_two};
 
 const PATIENT: Duration = Duration::from_secs(20);
 /// As a lease of ten seconds gives each attempt, and some more.
@@ -93,6 +94,37 @@ fn a_write_is_one_signed_request_with_its_guard_and_its_body() {
             .is_some_and(|value| value.starts_with("AWS4-HMAC-SHA256 Credential=AK/"))
     );
     assert_eq!(seen.header("transfer-encoding"), None);
+}
+
+#[test]
+fn a_body_that_is_held_back_is_on_the_wire_up_to_its_first_byte() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let (go_on, told) = channel();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).expect("the head");
+            head.push(byte[0]);
+        }
+        // If it came only with the rest, which waits for us, it would never come.
+        stream.read_exact(&mut byte).expect("the first byte");
+        stream.set_nonblocking(true).expect("a socket");
+        let more = stream.peek(&mut [0]).expect_err("nothing more has come").kind();
+        assert_eq!(more, std::io::ErrorKind::WouldBlock);
+        stream.set_nonblocking(false).expect("a socket");
+        go_on.send(()).expect("somebody waits");
+        let mut body = vec![byte[0]; 7];
+        stream.read_exact(&mut body[1..]).expect("the rest");
+        stream.write_all(&stored()).expect("a client");
+        (String::from_utf8(head).expect("text").to_lowercase(), body)
+    });
+    let reply = execute_in_two(&open(address), write(cell("a"), PATIENT), told);
+    assert!(is_applied(&reply), "{reply:?}");
+    let (head, body) = server.join().expect("no panic");
+    assert!(head.contains("content-length: 7\r\n"), "{head}");
+    assert_eq!(body, b"{\"a\":1}");
 }
 
 #[test]

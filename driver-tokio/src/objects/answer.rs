@@ -127,16 +127,16 @@ impl Failure {
             Heard::Begun => Self { class: Class::Unclear(FaultKind::Network), detail: error.to_string() },
             // Credentials are fetched first, and over other requests than the operation's.
             Heard::Nothing => {
-                let class = match Self::named(subject, error).class {
-                    Class::Refused(kind) => Class::Refused(kind),
-                    _ => Class::Unsent(FaultKind::Unavailable),
-                };
+                let class = Self::named(subject, error).class;
+                let is_refused = matches!(class, Class::Refused(_));
+                let class = if is_refused { class } else { Class::Unsent(FaultKind::Unavailable) };
                 Self { class, detail: format!("{subject} was not asked for: {error}") }
             }
         }
     }
 
     /// Judges by the error's name alone, of a store that nothing was heard of: what has no name may have happened.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the list is another crate's, and open")]
     pub(super) fn named(subject: &str, error: &Error) -> Self {
         let class = match error {
             Error::AlreadyExists { .. } | Error::Precondition { .. } => Class::GuardFailed,
@@ -161,22 +161,33 @@ impl Failure {
     /// Says what it means for the operation.
     pub(super) fn reply(self, op: &Op) -> Reply {
         match op {
-            Op::List(_) => Reply::List(match self.class {
-                Class::Throttled(after) => ListReply::Throttled { after },
-                _ => ListReply::Failed(self.failure()),
-            }),
-            Op::Read(op) => Reply::Read(match self.class {
-                Class::NoObject => ReadReply::Missing,
-                Class::Throttled(after) => ReadReply::Throttled { after },
-                // The caller adds the stamps.
-                Class::Unchanged if op.unless.is_some() => ReadReply::Unchanged(Stamps::default()),
-                _ => ReadReply::Failed(self.failure()),
-            }),
-            Op::Remove(_) => Reply::Remove(match self.class {
-                Class::NoObject => RemoveReply::Removed,
-                _ => RemoveReply::Failed(self.failure()),
-            }),
+            Op::List(_) => Reply::List(self.list_reply()),
+            Op::Read(op) => Reply::Read(self.read_reply(op.unless.is_some())),
+            Op::Remove(_) if self.class == Class::NoObject => Reply::Remove(RemoveReply::Removed),
+            Op::Remove(_) => Reply::Remove(RemoveReply::Failed(self.failure())),
             Op::Write(op) => Reply::Write(self.write_reply(&op.guard)),
+        }
+    }
+
+    fn list_reply(self) -> ListReply {
+        if let Class::Throttled(after) = self.class {
+            return ListReply::Throttled { after };
+        }
+        ListReply::Failed(self.failure())
+    }
+
+    /// Leaves the stamps of an unchanged version to the caller.
+    fn read_reply(self, is_conditional: bool) -> ReadReply {
+        match self.class {
+            Class::NoObject => ReadReply::Missing,
+            Class::Throttled(after) => ReadReply::Throttled { after },
+            Class::Unchanged if is_conditional => ReadReply::Unchanged(Stamps::default()),
+            Class::GuardFailed
+            | Class::Interfered
+            | Class::Refused(_)
+            | Class::Unchanged
+            | Class::Unclear(_)
+            | Class::Unsent(_) => ReadReply::Failed(self.failure()),
         }
     }
 

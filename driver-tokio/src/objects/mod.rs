@@ -91,9 +91,10 @@ impl ObjectStoreAdapter {
             Ok(reply) => reply,
             Err(_) => {
                 let fault = Fault::new(FaultKind::TimedOut, format!("no answer within {:?}", timeout(&op)));
-                match ear.heard() {
-                    Heard::Nothing if self.listens => unsent(&op, fault),
-                    _ => unanswered(&op, fault),
+                if self.listens && matches!(ear.heard(), Heard::Nothing) {
+                    unsent(&op, fault)
+                } else {
+                    unanswered(&op, fault)
                 }
             }
         }
@@ -185,10 +186,11 @@ impl ObjectStoreAdapter {
         } else {
             Failure::named(subject, error)
         };
-        match failure.reply(op) {
-            Reply::Read(ReadReply::Unchanged(_)) => Reply::Read(ReadReply::Unchanged(ear.stamps())),
-            reply => reply,
+        let mut reply = failure.reply(op);
+        if let Reply::Read(ReadReply::Unchanged(stamps)) = &mut reply {
+            *stamps = ear.stamps();
         }
+        reply
     }
 
     /// Returns where a key, or a text that keys begin with, is in the store.

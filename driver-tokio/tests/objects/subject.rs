@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use tenure_blocking::clock;
 use tenure_core::{
-    AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, Now, Op, ReadId, ReadOp, Reply, WriteOp,
+    AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, ListReply, Now, Op, ReadId, ReadOp, ReadReply,
+    RemoveReply, Reply, StoreTime, WriteOp, WriteReply,
 };
 use tenure_sim::conformance::{AsyncSubject, Report, Settings, Spelling, Suite, Ticket, run_async};
 use tenure_tokio::{ObjectStoreAdapter, Store as _};
@@ -70,4 +71,33 @@ pub(crate) fn list(prefix: &str, after: Option<&str>) -> Op {
 
 fn key() -> Key {
     Key::owner(&CellId::new("c").expect("legal"))
+}
+
+/// Spells a reply in a few words.
+pub(crate) fn said(reply: &Reply) -> String {
+    let ms = |stamp: Option<StoreTime>| format!("{:?}", stamp.map(StoreTime::as_millis));
+    match reply {
+        Reply::List(ListReply::Page(page)) => format!("{} keys", page.entries.len()),
+        Reply::Read(ReadReply::Found { etag, body, stamps }) => {
+            let body = String::from_utf8_lossy(body);
+            format!("found {etag} {body} {} {}", ms(stamps.modified), ms(stamps.date))
+        }
+        Reply::Read(ReadReply::Missing) => "missing".into(),
+        Reply::Read(ReadReply::Unchanged(stamps)) => {
+            format!("unchanged {} {}", ms(stamps.modified), ms(stamps.date))
+        }
+        Reply::Remove(RemoveReply::Removed) => "removed".into(),
+        Reply::Write(WriteReply::Applied { etag }) => format!("applied {etag}"),
+        Reply::Write(WriteReply::Conflict) => "conflict".into(),
+        Reply::Write(WriteReply::NotApplied(fault)) => format!("not applied {:?}", fault.kind),
+        Reply::Write(WriteReply::Refused(fault)) => format!("refused {:?}", fault.kind),
+        Reply::Write(WriteReply::Rejected) => "rejected".into(),
+        Reply::Write(WriteReply::Unknown(fault)) => format!("unknown {:?}", fault.kind),
+        Reply::List(ListReply::Failed(fault))
+        | Reply::Read(ReadReply::Failed(fault))
+        | Reply::Remove(RemoveReply::Failed(fault)) => format!("failed {:?}", fault.kind),
+        Reply::List(ListReply::Throttled { after })
+        | Reply::Read(ReadReply::Throttled { after })
+        | Reply::Write(WriteReply::Throttled { after }) => format!("throttled {after:?}"),
+    }
 }

@@ -4,3 +4,4 @@ mod aws;
 mod both;
 mod refused;
 mod signatures;
+mod trouble;

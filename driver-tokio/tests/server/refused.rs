@@ -6,10 +6,8 @@ use tenure_sim::server::{self, Options, Rule, Server};
 use crate::both::{SECRET, Store, credentials, start};
 
 fn refusal(reply: Reply) -> Fault {
-    match reply {
-        Reply::Write(WriteReply::Refused(fault)) => fault,
-        other => panic!("{other:?}"),
-    }
+    let Reply::Write(WriteReply::Refused(fault)) = reply else { panic!("{reply:?}") };
+    fault
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tenure_core::{
     AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, NodeId, Op, ReadId, ReadOp, RemoveId, RemoveOp,
     WriteOp,
 };
-use tenure_s3::{Bucket, Credentials, Settings, Signer, Style};
+use tenure_s3::{Bucket, Checksum, Credentials, Dialect, IfMatch, Settings, Signer, Style};
 use tenure_sim::server::{Claim, Expected, Keys, Options, Server, Verify};
 use tenure_sim::{Choices, Prng};
 
@@ -160,7 +160,10 @@ impl Draw {
         };
         let region = Some(format!("r{}", self.text("abcxyz019-", 0, 20)));
         let endpoint = Some(format!("http://{host}:{}", server.address().port()));
-        let settings = Settings { endpoint, region, style: Some(style) };
+        let checksum = [None, Some(Checksum::Crc32), Some(Checksum::Crc32c)][self.below(3)];
+        let if_match = [None, Some(IfMatch::Bare)][self.below(2)];
+        let settings =
+            Settings { endpoint, region, dialect: Dialect { checksum, if_match, style: Some(style) } };
         let url = format!("s3://tenure/{}", prefix.join("/"));
         Bucket::parse(&url, &settings).unwrap_or_else(|error| panic!("{url}: {error}"))
     }

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use tenure_core::{
     AttemptId, CellId, Config, ETag, Engine, Guard, Holder, Instant, Key, LeaseRecord, NodeId, Now,
-    OwnerRecord, ReadId, ReadOp, ReadReply, Ticket, WriteOp, WriteReply,
+    OwnerRecord, ReadId, ReadOp, ReadReply, RetiredRecord, Ticket, WriteOp, WriteReply,
 };
 
 /// All evidence of one run.
@@ -173,10 +173,12 @@ impl Witness {
 
     /// Tells whether the store has shown a node's tombstone, or its marker.
     fn is_dead(&self, node: &NodeId) -> bool {
-        let is_tombstone = |body: &[u8]| LeaseRecord::parse(body).is_ok_and(|lease| lease.is_tombstone());
+        let is_tombstone =
+            |body: &[u8]| LeaseRecord::parse_of(node, body).is_ok_and(|lease| lease.is_tombstone());
+        let is_marker = |body: &[u8]| RetiredRecord::parse_of(node, body).is_ok();
         let bodies =
             |key| self.keys.get(&key).into_iter().flat_map(|seen| seen.tags.values().flatten().flatten());
-        bodies(Key::lease(node)).any(|body| is_tombstone(body)) || bodies(Key::retired(node)).next().is_some()
+        bodies(Key::lease(node)).any(|body| is_tombstone(body)) || bodies(Key::retired(node)).any(|body| is_marker(body))
     }
 
     /// A tenure is confirmed by what a read has shown that was sent after the call.

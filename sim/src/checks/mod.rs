@@ -8,6 +8,7 @@ mod books;
 mod fence;
 mod fitness;
 mod linear;
+mod orphans;
 mod record;
 mod requests;
 mod session;
@@ -21,6 +22,7 @@ pub use books::Books;
 pub use fence::Fence;
 pub use fitness::Fitness;
 pub use linear::Linear;
+pub use orphans::Orphans;
 pub use record::Record;
 pub use requests::Requests;
 pub use session::Sessions;
@@ -142,6 +144,7 @@ fn check(promise: Promise) -> Option<Box<dyn Check>> {
         Promise::Fitness => Some(Box::new(Fitness)),
         Promise::History => Some(Box::<Linear>::default()),
         Promise::Liveness => None,
+        Promise::Orphans => Some(Box::<Orphans>::default()),
         Promise::Twins => Some(Box::<Twins>::default()),
         Promise::Watches => Some(Box::<Watches>::default()),
         Promise::Record => Some(Box::new(Record)),

@@ -1,4 +1,5 @@
-//! A node is sparing with requests: one write in flight per record, rest for a throttled key, no endless retry.
+//! A node is sparing with requests: one write in flight per record, rest for a throttled key, no endless retry, and
+//! a bounded rate for a store that is of no use. And what its lease needs comes before anything else.
 //!
 //! The budget of a key is a bucket that fills with each request for it and empties with time and with the
 //! application's calls. It follows from the protocol: a claim that waits looks at the record once in each poll
@@ -10,11 +11,12 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tenure_core::{AttemptId, Event, Instant, Key, Notice, Op, WriteReply};
+use tenure_core::{AttemptId, Config, Event, Instant, Key, Notice, Op, WriteReply};
 
 use super::{Check, Violation};
 use crate::kinds::Kinds;
 use crate::node::Session;
+use crate::ration::Ration;
 use crate::trace::Request;
 use crate::view::{Step, View};
 
@@ -30,9 +32,14 @@ pub struct Requests {
 struct Memory {
     /// Writes that have not been answered.
     open: Vec<Attempt>,
-    /// Writes that the store asked to put off, and when.
+    /// Writes that the store asked to put off, and until when.
     rests: Vec<(Arc<[u8]>, Instant)>,
     buckets: Vec<Bucket>,
+    ration: Ration,
+    /// When the lease was last written.
+    renewed: Option<Instant>,
+    /// When something else was sent although it was due again.
+    late: Option<Instant>,
 }
 
 /// A write under way.
@@ -57,8 +64,11 @@ impl Check for Requests {
         Kinds::ASKED
             .and(Kinds::CLONED)
             .and(Kinds::NOTICED)
+            .and(Kinds::SENT_LIST)
             .and(Kinds::SENT_READ)
             .and(Kinds::SENT_WRITE)
+            .and(Kinds::TOLD_LIST)
+            .and(Kinds::TOLD_READ)
             .and(Kinds::TOLD_WRITE)
     }
 
@@ -84,7 +94,7 @@ impl Check for Requests {
                     Violation::new("requests", why)
                 });
             }
-            Step::Told(Event::WriteDone(id, reply)) => memory.told(*id, reply, view.now(session).mono),
+            Step::Told(event) => memory.told(event, view.now(session).mono),
             _ => {}
         }
         Ok(())
@@ -98,11 +108,13 @@ impl Memory {
         }
     }
 
-    fn told(&mut self, id: AttemptId, reply: &WriteReply, now: Instant) {
-        let Some(place) = self.open.iter().position(|open| open.id == id) else { return };
+    fn told(&mut self, event: &Event, now: Instant) {
+        self.ration.told(event, now);
+        let Event::WriteDone(id, reply) = event else { return };
+        let Some(place) = self.open.iter().position(|open| open.id == *id) else { return };
         let Attempt { body, .. } = self.open.swap_remove(place);
-        if matches!(reply, WriteReply::Throttled { .. }) {
-            self.rests.push((body, now));
+        if let WriteReply::Throttled { after } = reply {
+            self.rests.push((body, now.after(after.unwrap_or_default().clamp(REST, REST_MAX))));
         }
     }
 
@@ -116,16 +128,25 @@ impl Memory {
         let now = view.now(session).mono;
         let config = &view.scenario.config;
         let burst = |key: &Key| if key == session.lease_key() { lease_burst } else { BURST };
+        if self.ration.sent(session, op) > self.ration.most(config, now) {
+            return Err("more requests than a store gets that is of no use");
+        }
+        if self.is_lease_late(config, session, now) {
+            return Err("the lease is due and was not tried, and yet something else is sent");
+        }
         match op {
             Op::Read(op) => self.pay(&op.key, now, config.poll, burst(&op.key)),
             Op::Write(op) => {
-                self.rests.retain(|(_, since)| now.since(*since) < REST);
+                if op.key == *session.lease_key() {
+                    (self.renewed, self.late) = (Some(now), None);
+                }
+                self.rests.retain(|(_, until)| now < *until);
                 if self.rests.iter().any(|(body, _)| *body == op.body) {
                     // A renewal leaves room for one more attempt before authority ends, however little rest that allows.
                     let leaves_room = |until: Instant| now < until.before(config.attempt_timeout);
                     if op.key != *session.lease_key() || session.engine().authority().is_some_and(leaves_room)
                     {
-                        return Err("a throttled write is sent again within a second");
+                        return Err("a throttled write is sent again before it has rested");
                     }
                 }
                 if self.open.iter().any(|open| open.key == op.key) {
@@ -136,6 +157,15 @@ impl Memory {
             }
             Op::List(_) | Op::Remove(_) => Ok(()),
         }
+    }
+
+    /// Tells whether the lease was due at an earlier moment already and has not been tried since. What is sent at the
+    /// very moment at which it is may come first.
+    fn is_lease_late(&mut self, config: &Config, session: &Session, now: Instant) -> bool {
+        let (Some(until), Some(renewed)) = (session.engine().authority(), self.renewed) else { return false };
+        let counts_from = until.after(config.margin_hold).before(config.ttl);
+        let is_due = now > counts_from.after(config.renew_every() * 11 / 10) && renewed <= counts_from;
+        is_due && *self.late.get_or_insert(now) < now
     }
 
     fn pay(&mut self, key: &Key, now: Instant, poll: Duration, burst: u64) -> Result<(), &'static str> {
@@ -183,5 +213,8 @@ const BURST: u64 = 16;
 /// The shortest pause before a renewal is tried again.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// How long a throttled key rests.
+/// How long a throttled key rests at least.
 const REST: Duration = Duration::from_secs(1);
+
+/// How long it rests at most, however long the store asks for.
+const REST_MAX: Duration = Duration::from_secs(60);

@@ -120,7 +120,8 @@ impl Memory {
                 lease.iter().any(|version| version.body.is_none() || version.by != view.actor)
             }
             FenceCause::Internal => false,
-            FenceCause::Left => true,
+            // Others need not wait for its lease to run out: it said so, if it ever had one.
+            FenceCause::Left => self.authority.is_none() || self.has_left,
             // A fit store; but a join may not have found that out, or the store has contradicted itself.
             FenceCause::StoreUnfit => self.authority.is_none() || self.was_contradicted,
         };

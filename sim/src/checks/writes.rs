@@ -1,5 +1,6 @@
 //! G5: no write of ours is unconditional, no takeover deletes, and a node's id appears nowhere before its lease.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{Guard, Holder, Key, LeaseRecord, Op, OwnerRecord, TTL_MAX, WriteOp};
@@ -87,14 +88,28 @@ fn other_lease(view: &View<'_>, op: &WriteOp) -> Result<(), &'static str> {
         Guard::Match(_) if !lease.is_tombstone() => Err("another node's lease is changed, not fenced"),
         Guard::Match(etag) => {
             let mut versions = view.store.history(op.key.as_str()).iter().rev();
-            let body =
-                versions.find(|version| version.etag() == etag).and_then(|version| version.body.as_ref());
-            match body.map(|body| LeaseRecord::parse(body)) {
+            let version = versions.find(|version| version.etag() == etag);
+            let age = version.map_or(Duration::ZERO, |version| view.at.since(version.at));
+            match version.and_then(|version| version.body.as_ref()).map(|body| LeaseRecord::parse(body)) {
                 Some(Ok(judged)) if rest(&judged) != rest(&lease) => Err("a fenced lease loses what it said"),
+                // Its holder answers to nobody here who would see it lose a cell while it lives.
+                Some(Ok(judged)) if judged.ttl.is_none() && age < foreign_ttl(&judged) => {
+                    Err("a foreign lease is fenced before it can have run out")
+                }
                 Some(_) | None => Ok(()),
             }
         }
     }
+}
+
+/// Returns for how long a lease that does not say its ttl lives, from when it was written: what its publisher's own clock
+/// says, else as long as any lease may.
+fn foreign_ttl(lease: &LeaseRecord) -> Duration {
+    let said = lease
+        .load
+        .as_ref()
+        .map(|load| Duration::from_millis(lease.expires_ms.saturating_sub(load.sampled_ms)));
+    said.filter(|ttl| !ttl.is_zero() && *ttl <= TTL_MAX).unwrap_or(TTL_MAX)
 }
 
 /// Returns what a tombstone says like the lease that it replaces.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use tenure_core::{FaultKind, StoreClock};
 
 use super::toy::{Toy, Wrong};
-use super::{Outcome, Race, Report, Settings, Step, Suite, Verdict, run, run_async};
+use super::{Check, Outcome, Race, Report, Settings, Step, Suite, Verdict, run, run_async};
 
 fn settings() -> Settings {
     Settings { scratch: true, ..Settings::new(7) }
@@ -130,7 +130,35 @@ fn the_runner_of_futures_sees_what_the_runner_of_threads_sees() {
 }
 
 #[test]
-fn the_other_spelling_of_tags_is_found_and_must_refuse_stale_ones() {
+fn bl_02_a_wrongly_accepted_write_is_unfit_whatever_else_is_denied() {
+    for (wrong, sentence) in [
+        (Wrong::IfMatchIgnored, "If-Match is ignored"),
+        (Wrong::IfNoneMatchIgnored, "If-None-Match is ignored"),
+        (Wrong::MissingIsUpdated, "a removed record comes back"),
+    ] {
+        let (mut report, _) = asked(wrong);
+        assert!(report.to_string().contains(sentence), "{report}");
+        let denied = Check {
+            name: "listing",
+            verdict: Verdict::Unclear,
+            sentence: String::new(),
+            advice: None,
+            cause: Some(FaultKind::Denied),
+        };
+        report.checks.insert(0, denied);
+        assert_eq!(report.outcome(), Outcome::Unfit, "{wrong:?}");
+    }
+}
+
+#[test]
+fn bl_33_a_tag_that_two_versions_of_one_length_share_is_unfit() {
+    let (report, _) = asked(Wrong::SameTagForSameLength);
+    assert_eq!(report.outcome(), Outcome::Unfit);
+    assert!(names(&report, Verdict::Fails).contains(&"a tag for each version"), "{report}");
+}
+
+#[test]
+fn bl_08_the_other_spelling_of_tags_is_found_and_must_refuse_stale_ones() {
     let asked = |wrong, other_spelling| {
         let toy = Toy::new(wrong);
         let report = run(&mut Suite::new(Settings { other_spelling, ..settings() }), &toy, |_| {});

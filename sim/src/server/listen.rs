@@ -14,13 +14,13 @@ use crate::server::serve::serve;
 use crate::server::shared::{Shared, Weather};
 use crate::server::wire::{Decided, Wire};
 
-/// Takes the port.
-pub(crate) async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
-}
-
 /// Lets connections in for as long as the weather is fit for it.
-pub(crate) async fn run(mut listener: TcpListener, address: SocketAddr, shared: Arc<Shared>) {
+pub(crate) async fn run(
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+) -> io::Result<()> {
+    let mut listener = TcpListener::from_std(listener)?;
     let mut weather = shared.weather.subscribe();
     let mut connections = 0;
     loop {
@@ -30,12 +30,10 @@ pub(crate) async fn run(mut listener: TcpListener, address: SocketAddr, shared: 
         }
         drop(listener);
         // The port is kept, with nobody listening.
-        let Ok(kept) = keep(address) else { return };
-        if weather.wait_for(|weather| !is_refusing(weather)).await.is_err() {
-            return;
-        }
-        let Ok(again) = kept.listen(1024) else { return };
-        listener = again;
+        let kept = keep(address)?;
+        // The weather lasts as long as the server.
+        let _ = weather.wait_for(|weather| !is_refusing(weather)).await;
+        listener = kept.listen(1024)?;
     }
 }
 

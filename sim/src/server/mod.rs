@@ -43,6 +43,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -124,15 +125,16 @@ impl Server {
         );
         let clock = Clock::start(options.ahead_s);
         let shared = Arc::new(Shared::new(options.bucket, options.region, options.verify, clock, held));
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(listen::bind(options.listen))?;
+        let listener = TcpListener::bind(options.listen)?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let listening = Arc::clone(&shared);
         let thread = thread::Builder::new().name("tenure-s3-server".into()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = listen::run(listener, address, listening) => {}
+                    _ = listen::run(listener, address, listening) => {}
                     // Told to stop, or the handle is gone.
                     _ = stopped => {}
                 }

@@ -257,6 +257,8 @@ fn config(tick: Duration, ttl: u32, clock: StoreClock) -> Config {
         attempt_timeout: tick * 2 / 5,
         poll: tick,
         patience: tick * 2,
+        // Never more than a few requests: what they have cost would only make equal situations differ.
+        trouble_rate: None,
         ..Config::new("n").with_ttl(tick * ttl)
     }
 }

@@ -2,6 +2,7 @@
 
 mod wire;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tenure_core::{
@@ -10,6 +11,8 @@ use tenure_core::{
 };
 
 use crate::node::Session;
+use crate::ration::{AHEAD, Ration};
+use crate::store::Version;
 use crate::view::{Deed, Step, View};
 use crate::witness::{Seen, Witness};
 
@@ -23,6 +26,8 @@ pub(crate) struct Spotter {
     unknown: Vec<Attempt>,
     /// For each session, the latest request that the store's answer to has reached it.
     latest: Vec<u64>,
+    /// What each session has asked of a store that is of no use.
+    rations: Vec<Ration>,
 }
 
 #[derive(Debug)]
@@ -34,6 +39,17 @@ struct Attempt {
     body: Arc<[u8]>,
 }
 
+/// How late a request reaches the store.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    /// Whether its sender has been told an answer already.
+    is_late: bool,
+    /// Whether it is a copy of one that has arrived before.
+    is_again: bool,
+    /// How long ago it was sent.
+    age: Duration,
+}
+
 impl Spotter {
     pub(crate) const fn seen(&self) -> &Seen {
         &self.seen
@@ -41,11 +57,12 @@ impl Spotter {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        let Self { seen, sent, unknown, latest } = self;
+        let Self { seen, sent, unknown, latest, rations } = self;
         *seen = Seen::default();
         sent.clear();
         unknown.clear();
         latest.clear();
+        rations.clear();
     }
 
     /// Looks at a step. Where a step is made the compiler knows which it is, and what of this is left to do.
@@ -68,13 +85,31 @@ impl Spotter {
             Step::Done { call, asked, outcome, .. } => self.done(view, call, *asked, outcome),
             Step::Noticed(notice) => self.noticed(view, notice),
             Step::Paused(pause) if *pause > view.scenario.config.ttl => self.note(Witness::LongPause),
-            Step::Sent(Op::Write(op)) => self.sent.push(Attempt::new(actor, op)),
+            Step::Sent(op) => {
+                if let Some(session) = view.session()
+                    && self.ration(actor).sent(session, op) == AHEAD + 1
+                {
+                    self.note(Witness::Rationed);
+                }
+                if let Op::Write(op) = op {
+                    self.sent.push(Attempt::new(actor, op));
+                }
+            }
             Step::Served { op, reply, is_late, is_again, age } => {
-                self.arrived(view, op, reply, *is_again, *age);
-                self.served(view, actor, op, reply, *is_late);
+                let late = Late { is_late: *is_late, is_again: *is_again, age: *age };
+                self.served(view, actor, (op, reply), late);
             }
             Step::Suspended(_) => self.note(Witness::Suspended),
-            Step::Told(event) => self.told(view, actor, event),
+            Step::Told(event) => {
+                let now = view.session().map_or_else(Default::default, |session| view.now(session).mono);
+                let ration = self.ration(actor);
+                let was_short = ration.is_used_up();
+                ration.told(event, now);
+                if was_short && !ration.is_used_up() {
+                    self.note(Witness::RationEnded);
+                }
+                self.told(view, actor, event);
+            }
             _ => {}
         }
     }
@@ -101,7 +136,14 @@ impl Spotter {
         }
     }
 
-    fn note(&mut self, witness: Witness) {
+    fn ration(&mut self, actor: usize) -> &mut Ration {
+        if self.rations.len() <= actor {
+            self.rations.resize(actor + 1, Ration::default());
+        }
+        &mut self.rations[actor]
+    }
+
+    pub(crate) fn note(&mut self, witness: Witness) {
         self.seen.note(witness);
     }
 
@@ -172,9 +214,7 @@ impl Spotter {
         }
     }
 
-    fn applied(&mut self, view: &View<'_>, op: &WriteOp) {
-        let history = view.store.history(op.key.as_str());
-        let Some((last, before)) = history.split_last() else { return };
+    fn applied(&mut self, view: &View<'_>, op: &WriteOp, (last, before): (&Version, &[Version])) {
         if op.key.as_str().starts_with(Key::LEASES) {
             if view.session().is_none_or(|session| *session.lease_key() == op.key) {
                 return;

@@ -2,44 +2,75 @@
 
 use core::time::Duration;
 
-use tenure_core::{Entry, Event, FaultKind, Guard, Key, ListOp, ListReply, Op, ReadReply, Reply, WriteReply};
+use tenure_core::{
+    AttemptId, ETag, Entry, Event, FaultKind, Guard, Key, ListOp, ListReply, Op, ReadReply, Reply, WriteOp,
+    WriteReply,
+};
 
-use super::{Attempt, Spotter};
+use super::{Attempt, Late, Spotter};
 use crate::store::Version;
 use crate::view::View;
 use crate::witness::Witness;
 
 impl Spotter {
     /// Notes what is special about a request that reaches the store, and about what the store then does.
-    pub(super) fn arrived(&mut self, view: &View<'_>, op: &Op, reply: &Reply, is_again: bool, age: Duration) {
-        if is_again {
+    #[inline(always)]
+    pub(super) fn served(&mut self, view: &View<'_>, actor: usize, (op, reply): (&Op, &Reply), late: Late) {
+        if late.is_again {
             self.note(Witness::ArrivedTwice);
         }
         match (op, reply) {
             (Op::List(op), Reply::List(reply)) => self.listed(view, op, reply),
-            (Op::Write(op), Reply::Write(reply)) => {
-                if age >= A_MINUTE {
-                    self.note(Witness::ArrivedMinutesLate);
-                }
-                let is_applied = matches!(reply, WriteReply::Applied { .. });
-                let is_over = view
-                    .session()
-                    .is_some_and(|sender| !sender.is_running() || sender.engine().fenced().is_some());
-                if is_applied && is_over {
-                    self.note(Witness::LandedAfterEnd);
-                }
-                let Some((last, before)) = view.store.history(op.key.as_str()).split_last() else { return };
-                if *reply == WriteReply::Rejected && op.guard == Guard::Match(last.etag().clone()) {
-                    self.note(Witness::RejectedWrongly);
-                }
-                if is_applied
-                    && op.key.as_str().starts_with(Key::LEASES)
-                    && before.last().is_some_and(|before| last.modified() < before.modified())
-                {
-                    self.note(Witness::StampsBack);
-                }
+            (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, .. })) => {
+                self.shown(actor, &op.key, etag, body);
             }
+            (Op::Write(op), Reply::Write(reply)) => self.written(view, op, reply, late),
             _ => {}
+        }
+    }
+
+    fn written(&mut self, view: &View<'_>, op: &WriteOp, reply: &WriteReply, late: Late) {
+        if late.age >= A_MINUTE {
+            self.note(Witness::ArrivedMinutesLate);
+        }
+        let is_applied = matches!(reply, WriteReply::Applied { .. });
+        let is_over =
+            view.session().is_some_and(|sender| !sender.is_running() || sender.engine().fenced().is_some());
+        if is_applied && is_over {
+            self.note(Witness::LandedAfterEnd);
+        }
+        let Some((last, before)) = view.store.history(op.key.as_str()).split_last() else { return };
+        if *reply == WriteReply::Rejected {
+            if is_match(&op.guard, last.etag()) {
+                self.note(Witness::RejectedWrongly);
+            }
+            if last.body.as_ref() == Some(&op.body) {
+                self.note(Witness::RejectedOwn);
+            }
+        }
+        if is_applied {
+            if late.is_late {
+                self.note(Witness::LateLanding);
+            }
+            let is_earlier = |before: &Version| last.modified() < before.modified();
+            if op.key.as_str().starts_with(Key::LEASES) && before.last().is_some_and(is_earlier) {
+                self.note(Witness::StampsBack);
+            }
+            self.applied(view, op, (last, before));
+        }
+    }
+
+    /// Notes what a session that does not know what became of a write of its own is about to learn of it.
+    fn shown(&mut self, actor: usize, key: &Key, etag: &ETag, body: &[u8]) {
+        let is_asked = |attempt: &Attempt| attempt.session == actor && attempt.key == *key;
+        let Some(place) = self.unknown.iter().position(is_asked) else { return };
+        let attempt = self.unknown.swap_remove(place);
+        if *attempt.body == *body {
+            self.note(Witness::SettledOurs);
+        } else if is_match(&attempt.guard, etag) {
+            self.note(Witness::SettlingUnmoved);
+        } else {
+            self.note(Witness::SettledTheirs);
         }
     }
 
@@ -63,65 +94,66 @@ impl Spotter {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the events named here matter to it")]
+    #[inline(always)]
     pub(super) fn told(&mut self, view: &View<'_>, actor: usize, event: &Event) {
-        self.answered(actor, event);
         match event {
             Event::Cancel(_) => self.note(Witness::Cancelled),
-            Event::ReadDone(_, ReadReply::Found { body, .. }) if is_garbage(body) => {
-                self.note(Witness::Garbled);
-            }
-            Event::ReadDone(_, ReadReply::Failed(fault)) if fault.kind == FaultKind::Network => {
-                self.note(Witness::Cut);
-            }
-            Event::ReadDone(_, ReadReply::Throttled { after: Some(after) })
-            | Event::WriteDone(_, WriteReply::Throttled { after: Some(after) })
-                if *after > view.scenario.config.ttl =>
-            {
-                self.note(Witness::ThrottledLong);
-            }
-            _ => {}
+            Event::ListDone(id, ListReply::Page(_)) => self.answered(actor, id.get()),
+            Event::ReadDone(id, reply) => self.told_of_read(view, actor, id.get(), reply),
+            Event::WriteDone(id, reply) => self.told_of_write(view, actor, *id, reply),
+            Event::Call(..) | Event::ListDone(..) | Event::RemoveDone(..) | Event::Wake => {}
         }
-        match event {
-            Event::WriteDone(id, reply) => {
-                let place = self.sent.iter().position(|sent| sent.session == actor && sent.id == *id);
-                let Some(place) = place else { return };
-                let attempt = self.sent.swap_remove(place);
-                match reply {
-                    WriteReply::Conflict => self.note(Witness::Conflict),
-                    WriteReply::Throttled { .. } => self.note(Witness::Throttled),
-                    WriteReply::Unknown(fault) => {
-                        if fault.kind == FaultKind::Malformed {
-                            self.note(Witness::Untagged);
-                        }
-                        self.unknown.push(attempt);
-                    }
-                    WriteReply::Applied { .. }
-                    | WriteReply::NotApplied(_)
-                    | WriteReply::Refused(_)
-                    | WriteReply::Rejected => {}
+    }
+
+    fn told_of_read(&mut self, view: &View<'_>, actor: usize, number: u64, reply: &ReadReply) {
+        match reply {
+            ReadReply::Failed(fault) if fault.kind == FaultKind::Network => self.note(Witness::Cut),
+            ReadReply::Failed(_) => {}
+            ReadReply::Found { body, .. } => {
+                if is_garbage(body) {
+                    self.note(Witness::Garbled);
                 }
+                self.answered(actor, number);
             }
-            Event::Call(..)
-            | Event::Cancel(_)
-            | Event::ListDone(..)
-            | Event::ReadDone(..)
-            | Event::RemoveDone(..)
-            | Event::Wake => {}
+            ReadReply::Missing | ReadReply::Unchanged(_) => self.answered(actor, number),
+            ReadReply::Throttled { after } => self.throttled(view, *after),
+        }
+    }
+
+    fn told_of_write(&mut self, view: &View<'_>, actor: usize, id: AttemptId, reply: &WriteReply) {
+        if let WriteReply::Throttled { after } = reply {
+            self.throttled(view, *after);
+        }
+        if matches!(reply, WriteReply::Applied { .. } | WriteReply::Rejected) {
+            self.answered(actor, id.get());
+        }
+        let place = self.sent.iter().position(|sent| sent.session == actor && sent.id == id);
+        let Some(place) = place else { return };
+        let attempt = self.sent.swap_remove(place);
+        match reply {
+            WriteReply::Conflict => self.note(Witness::Conflict),
+            WriteReply::Throttled { .. } => self.note(Witness::Throttled),
+            WriteReply::Unknown(fault) => {
+                if fault.kind == FaultKind::Malformed {
+                    self.note(Witness::Untagged);
+                }
+                self.unknown.push(attempt);
+            }
+            WriteReply::Applied { .. }
+            | WriteReply::NotApplied(_)
+            | WriteReply::Refused(_)
+            | WriteReply::Rejected => {}
+        }
+    }
+
+    fn throttled(&mut self, view: &View<'_>, after: Option<Duration>) {
+        if after.is_some_and(|after| after > view.scenario.config.ttl) {
+            self.note(Witness::ThrottledLong);
         }
     }
 
     /// Notes an answer that came before that to an earlier request. A request given up on is not answered.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the events named here matter to it")]
-    fn answered(&mut self, actor: usize, event: &Event) {
-        let number = match event {
-            Event::ListDone(id, ListReply::Page(_)) => id.get(),
-            Event::ReadDone(id, ReadReply::Found { .. } | ReadReply::Missing | ReadReply::Unchanged(_)) => {
-                id.get()
-            }
-            Event::WriteDone(id, WriteReply::Applied { .. } | WriteReply::Rejected) => id.get(),
-            _ => return,
-        };
+    fn answered(&mut self, actor: usize, number: u64) {
         if self.latest.len() <= actor {
             self.latest.resize(actor + 1, 0);
         }
@@ -131,35 +163,10 @@ impl Spotter {
             self.latest[actor] = number;
         }
     }
+}
 
-    pub(super) fn served(&mut self, view: &View<'_>, actor: usize, op: &Op, reply: &Reply, is_late: bool) {
-        match (op, reply) {
-            (Op::Write(op), Reply::Write(WriteReply::Applied { .. })) => {
-                if is_late {
-                    self.note(Witness::LateLanding);
-                }
-                self.applied(view, op);
-            }
-            (Op::Write(op), Reply::Write(WriteReply::Rejected))
-                if view.store.current(op.key.as_str()) == Some(&op.body) =>
-            {
-                self.note(Witness::RejectedOwn);
-            }
-            (Op::Read(op), Reply::Read(ReadReply::Found { etag, body, .. })) => {
-                let is_asked = |attempt: &Attempt| attempt.session == actor && attempt.key == op.key;
-                let Some(place) = self.unknown.iter().position(is_asked) else { return };
-                let attempt = self.unknown.swap_remove(place);
-                if *attempt.body == **body {
-                    self.note(Witness::SettledOurs);
-                } else if attempt.guard == Guard::Match(etag.clone()) {
-                    self.note(Witness::SettlingUnmoved);
-                } else {
-                    self.note(Witness::SettledTheirs);
-                }
-            }
-            _ => {}
-        }
-    }
+fn is_match(guard: &Guard, etag: &ETag) -> bool {
+    matches!(guard, Guard::Match(guarded) if guarded == etag)
 }
 
 /// Tells whether bytes that a read showed are no record, without parsing those that are.

@@ -19,6 +19,7 @@ impl fmt::Display for Transcript {
             attempt_timeout,
             poll,
             patience,
+            trouble_rate,
             meta,
             ..
         } = &self.config;
@@ -35,6 +36,10 @@ impl fmt::Display for Transcript {
         writeln!(f, "                attempt_timeout: {},", Span(*attempt_timeout))?;
         writeln!(f, "                poll: {},", Span(*poll))?;
         writeln!(f, "                patience: {},", Span(*patience))?;
+        let rate = trouble_rate.map_or_else(|| "None".to_owned(), |rate| format!("NonZeroU32::new({rate})"));
+        if *trouble_rate != Config::new("n").trouble_rate {
+            writeln!(f, "                trouble_rate: {rate},")?;
+        }
         if !meta.is_empty() {
             let facts = meta.iter().map(|(key, value)| format!("({}, {})", text(key), text(value)));
             writeln!(f, "                meta: [{}].into(),", facts.collect::<Vec<_>>().join(", "))?;

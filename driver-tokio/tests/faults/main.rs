@@ -1,0 +1,6 @@
+//! Fleets of real nodes on the fault server: what the store's own history says of them afterwards.
+
+mod dark;
+mod fleet;
+mod judge;
+mod storm;
