@@ -51,7 +51,7 @@ pub(crate) struct Env {
 
 impl Target {
     /// Returns the lane of a request that no more is known of.
-    fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         match self {
             Self::Cell(_) | Self::Lease | Self::Peer(_) | Self::Probe => Lane::Own,
             Self::Fleet | Self::Locate(_) | Self::Watch(_) => Lane::Look,
@@ -106,12 +106,19 @@ impl Env {
     /// Reads an object: at once, or as soon as the store's trouble allows.
     pub(crate) fn read(&mut self, target: Target, key: Key, unless: Option<ETag>) -> ReadId {
         let lane = target.lane();
-        self.read_in(lane, target, key, unless)
+        self.read_in(lane, target, key, unless, None)
     }
 
-    pub(crate) fn read_in(&mut self, lane: Lane, target: Target, key: Key, unless: Option<ETag>) -> ReadId {
+    pub(crate) fn read_in(
+        &mut self,
+        lane: Lane,
+        target: Target,
+        key: Key,
+        unless: Option<ETag>,
+        urgent: Option<Instant>,
+    ) -> ReadId {
         let id = ReadId::new(self.next_op());
-        let op = Op::Read(ReadOp { id, key, unless, timeout: self.timeout() });
+        let op = Op::Read(ReadOp { id, key, unless, timeout: self.timeout(urgent) });
         self.send(lane, &target, op);
         self.reads.add(id.get(), target);
         id
@@ -120,7 +127,7 @@ impl Env {
     /// Writes an object: at once, or as soon as the store's trouble allows.
     pub(crate) fn write(&mut self, target: Target, key: Key, guard: Guard, body: Arc<[u8]>) -> AttemptId {
         let lane = target.lane();
-        self.write_in(lane, target, key, guard, body)
+        self.write_in(lane, target, key, guard, body, None)
     }
 
     pub(crate) fn write_in(
@@ -130,9 +137,10 @@ impl Env {
         key: Key,
         guard: Guard,
         body: Arc<[u8]>,
+        urgent: Option<Instant>,
     ) -> AttemptId {
         let id = AttemptId::new(self.next_op());
-        let op = Op::Write(WriteOp { id, key, guard, body, timeout: self.timeout() });
+        let op = Op::Write(WriteOp { id, key, guard, body, timeout: self.timeout(urgent) });
         self.send(lane, &target, op);
         self.writes.add(id.get(), target);
         id
@@ -140,7 +148,7 @@ impl Env {
 
     pub(crate) fn list(&mut self, target: Target, prefix: &str, after: Option<Arc<str>>) -> ListId {
         let id = ListId::new(self.next_op());
-        let op = Op::List(ListOp { id, prefix: prefix.into(), after, timeout: self.timeout() });
+        let op = Op::List(ListOp { id, prefix: prefix.into(), after, timeout: self.timeout(None) });
         self.send(target.lane(), &target, op);
         self.lists.add(id.get(), target);
         id
@@ -149,7 +157,7 @@ impl Env {
     /// Removes an object without waiting for the outcome.
     pub(crate) fn remove(&mut self, key: Key) {
         let id = RemoveId::new(self.next_op());
-        self.out.push_back(Command::Remove(RemoveOp { id, key, timeout: self.timeout() }));
+        self.out.push_back(Command::Remove(RemoveOp { id, key, timeout: self.timeout(None) }));
     }
 
     pub(crate) fn done(&mut self, ticket: Ticket, outcome: Outcome) {
@@ -340,8 +348,14 @@ impl Env {
         self.op
     }
 
-    fn timeout(&self) -> Duration {
-        self.config.attempt_timeout
+    /// Returns how long an attempt may take. One that must be over by a certain time takes at most half of what is
+    /// left until then: a store that comes back while the attempt hangs is then asked once more in time.
+    fn timeout(&self, urgent: Option<Instant>) -> Duration {
+        let most = self.config.attempt_timeout;
+        match urgent {
+            Some(until) => most.min((until.since(self.mono()) / 2).max(self.config.ttl / 100)),
+            None => most,
+        }
     }
 }
 

@@ -510,10 +510,11 @@ fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
 
 /// The store asked to slow down: the key rests.
 fn put_off(key: Key, after: Option<Duration>, active: &mut Active, env: &mut Env) -> Step {
-    match retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env) {
-        Step::Go(State::Pausing(at)) => Step::Go(State::Pausing(env.rest(after).max(at))),
-        step => step,
+    let mut step = retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env);
+    if let Step::Go(State::Pausing(at)) = &mut step {
+        *at = env.rest(after).max(*at);
     }
+    step
 }
 
 fn due(state: &State) -> Option<Instant> {

@@ -286,7 +286,7 @@ impl Watch {
 
 fn read(cell: &CellId, lane: Lane, unless: Option<ETag>, env: &mut Env) -> Step {
     let is_conditional = unless.is_some();
-    let id = env.read_in(lane, Target::Watch(cell.clone()), Key::owner(cell), unless);
+    let id = env.read_in(lane, Target::Watch(cell.clone()), Key::owner(cell), unless, None);
     Step::Reading { id, is_conditional }
 }
 

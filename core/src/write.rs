@@ -121,7 +121,8 @@ impl Write {
     /// Sends the first attempt.
     pub(crate) fn start(order: Order, env: &mut Env) -> Self {
         let Order { target, key, guard, body, urgent } = order;
-        let id = env.write(target.clone(), key.clone(), guard.clone(), body.clone());
+        let lane = target.lane();
+        let id = env.write_in(lane, target.clone(), key.clone(), guard.clone(), body.clone(), urgent);
         Self {
             target,
             key,
@@ -339,13 +340,14 @@ impl Write {
     fn send(&mut self, env: &mut Env) {
         self.sent = env.mono();
         let (target, key) = (self.target.clone(), self.key.clone());
-        let id = env.write_in(Lane::Settle, target, key, self.guard.clone(), self.body.clone());
+        let (guard, body) = (self.guard.clone(), self.body.clone());
+        let id = env.write_in(Lane::Settle, target, key, guard, body, self.urgent);
         self.phase = Phase::Sent(id);
     }
 
     fn read(&mut self, env: &mut Env) {
         let (target, key) = (self.target.clone(), self.key.clone());
-        self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None));
+        self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None, self.urgent));
     }
 
     fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {

@@ -112,7 +112,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
         if spell.as_ref().is_some_and(|spell| at.since(spell.since) > LONGEST) {
             return (reply, false);
         }
-        if !spell.as_ref().is_some_and(|spell| at < spell.until) {
+        if spell.as_ref().is_none_or(|spell| at >= spell.until) {
             let Some(garble) = fate else { return (reply, false) };
             let since = spell.as_ref().map_or(at, |spell| spell.since);
             *spell = Some(Spell { since, until: at.after(garble.lasts), garble: garble.clone() });

@@ -64,7 +64,7 @@ impl Cell {
     pub(super) fn read(&mut self, seen: Option<Seen>, ctx: &mut Ctx<'_>) {
         let unless = seen.as_ref().map(|seen| seen.etag.clone());
         let lane = if seen.is_some() || self.failures > 0 { Lane::Poll } else { Lane::Look };
-        let id = ctx.env.read_in(lane, ctx.target(), Key::owner(ctx.id), unless);
+        let id = ctx.env.read_in(lane, ctx.target(), Key::owner(ctx.id), unless, None);
         self.state = State::Reading { id, seen, floor: ctx.memory.epoch(ctx.id) };
     }
 

@@ -35,9 +35,14 @@ impl Machine {
 
     /// Starts a node; its line is cut by sending `true`, or by dropping the sender.
     pub(crate) async fn join(&self) -> Result<(Node, watch::Sender<bool>), JoinError> {
+        self.join_for(TTL).await
+    }
+
+    /// Starts a node with a lease of another length.
+    pub(crate) async fn join_for(&self, ttl: Duration) -> Result<(Node, watch::Sender<bool>), JoinError> {
         let (cut, is_cut) = watch::channel(false);
         let line = Line { store: Arc::clone(&self.store), io: self.io.clone(), is_cut };
-        let node = Node::join(Config::new(self.name.as_str()).with_ttl(TTL), line).await?;
+        let node = Node::join(Config::new(self.name.as_str()).with_ttl(ttl), line).await?;
         Ok((node, cut))
     }
 }

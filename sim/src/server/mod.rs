@@ -22,7 +22,7 @@
 //! does not do, it answers 501.
 //!
 //! The protocol's own deadlines count on the server's word, so a version's [`at`](crate::Version::at) and the
-//! [`Moment`](crate::Moment)s of its log are of one clock.
+//! [`Moment`]s of its log are of one clock.
 
 mod answer;
 mod asked;
