@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use tenure_blocking::clock;
 use tenure_tokio::object_store::memory::InMemory;
 use tenure_tokio::{CellId, ClaimError, Config, Node, ObjectStoreAdapter, Op, Reply, Store, StoreClock};
 use tokio::sync::watch;
@@ -33,9 +34,9 @@ pub(crate) async fn fail_over(store: Arc<ObjectStoreAdapter>) -> Duration {
     assert!(matches!(&refused, ClaimError::Held(_, by) if by.node == *a.id()), "{refused:?}");
 
     scissors.send_replace(true);
-    let begin = std::time::Instant::now();
+    let begin = clock::mono();
     let theirs = b.claim_within(cell.clone(), WAIT).await.expect("a dead owner is replaced");
-    let took = begin.elapsed();
+    let took = clock::mono().since(begin);
     assert_eq!(theirs.epoch().get(), mine.epoch().get() + 1);
     assert!(!mine.is_held(), "two nodes own one cell");
     theirs.verify().await.expect("its own");

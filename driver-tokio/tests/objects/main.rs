@@ -8,7 +8,6 @@
 #[cfg(feature = "store-tests")]
 mod azurite;
 mod failover;
-#[allow(dead_code, reason = "other tests need more of it")]
 #[path = "../../../driver-blocking/tests/loopback/mod.rs"]
 mod loopback;
 mod memory;
