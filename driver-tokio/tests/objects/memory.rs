@@ -2,11 +2,13 @@
 
 use core::time::Duration;
 
+use tenure_blocking::Store as _;
+use tenure_core::Guard;
 use tenure_sim::conformance::{Race, Settings};
-use tenure_tokio::ObjectStoreAdapter;
 use tenure_tokio::object_store::memory::InMemory;
+use tenure_tokio::{Bridged, ObjectStoreAdapter};
 
-use crate::subject::ask;
+use crate::subject::{ask, read, said, write};
 
 #[test]
 fn a_store_of_the_crate_does_what_ownership_rests_on() {
@@ -30,4 +32,17 @@ fn a_prefix_that_some_store_would_take_for_another_is_refused() {
     for prefix in ["", "a", "a/b/"] {
         assert!(ObjectStoreAdapter::new(InMemory::new(), prefix).is_ok(), "{prefix}");
     }
+}
+
+#[test]
+fn who_blocks_uses_an_async_store_over_a_bridge_from_any_thread() {
+    let store = ObjectStoreAdapter::new(InMemory::new(), "").expect("legal");
+    let store = Bridged::new(store).expect("a thread");
+    let applied = std::thread::scope(|scope| {
+        let create = || said(&store.execute(write(Guard::Absent, Duration::from_secs(10))));
+        let both = [scope.spawn(create), scope.spawn(create)];
+        both.map(|thread| thread.join().expect("no panic")).iter().filter(|said| *said != "rejected").count()
+    });
+    assert_eq!(applied, 1);
+    assert!(said(&store.execute(read(None))).starts_with("found"));
 }
