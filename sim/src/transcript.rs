@@ -132,9 +132,10 @@ impl Transcript {
 
     fn output(&mut self, line: &str) {
         let mut line = line.replace(&self.me, "me");
-        // An error may quote a tag.
+        // An error may quote a tag, beside the key that it is of: another key's record may have come under this one.
         if line.contains('"') {
-            for ((_, tag), attempt) in &self.own {
+            let named: Vec<_> = self.own.iter().filter(|((key, _), _)| line.contains(key.as_str())).collect();
+            for ((_, tag), attempt) in named {
                 line = line.replace(&tag.to_string(), &format!("w{attempt}"));
             }
             for (place, tag) in self.foreign.iter().enumerate() {
