@@ -34,6 +34,9 @@ Stores:
   s3://bucket/prefix   any S3-compatible server with conditional writes; credentials, region and endpoint
                        by the AWS conventions (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL, ...);
                        ?if-match=bare, ?style=virtual or ?checksum=md5 for a store that needs it
+  az://container/prefix, gs://bucket/prefix
+                       Azure Blob Storage and Google Cloud Storage, if this command was built with
+                       --features object-store; the environment's AZURE_... and GOOGLE_... say the rest
   file:///dir          a directory of this host, for development, tests and cron
 
 Exit codes:
@@ -53,7 +56,7 @@ pub(crate) struct Global {
     /// The store: s3://bucket/prefix or file:///dir. Every node of a fleet must use the same one
     #[arg(long, global = true, help_heading = EVERY, env = "TENURE_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
-    /// The S3 endpoint, as in `http://127.0.0.1:9000`, for a store that is not AWS; else AWS_ENDPOINT_URL
+    /// The server's address, as in `http://127.0.0.1:9000`, for a store that is not AWS; else AWS_ENDPOINT_URL
     #[arg(long, global = true, help_heading = EVERY, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
     /// The region that requests are signed for; else AWS_REGION

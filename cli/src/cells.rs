@@ -4,7 +4,7 @@ use tenure_core::{CellId, Key};
 
 use crate::args::{CellsArgs, Global};
 use crate::exit::Failure;
-use crate::inspect::{CellState, Inspector, parallel};
+use crate::inspect::{CellState, parallel};
 use crate::output::{Output, Printed};
 use crate::store;
 
@@ -13,7 +13,7 @@ pub(crate) fn main(global: &Global, args: &CellsArgs, output: Output) -> Result<
     if !matches!(args.prefix.as_str(), "" | "." | "..") {
         CellId::new(&args.prefix).map_err(Failure::usage)?;
     }
-    let store = Inspector::new(store::blocking(global)?)?;
+    let store = store::inspector(global)?;
     let mut heading = Some(CellState::HEADING);
     let mut corrupt = None;
     store.pages(&format!("{}{}", Key::OWNERS, args.prefix), |page| {

@@ -79,6 +79,13 @@ impl Timed for tenure_tokio::AnyStore {
     }
 }
 
+#[cfg(feature = "object-store")]
+impl Timed for tenure_tokio::Bridged<tenure_tokio::AnyStore> {
+    fn clock_error(&self) -> Duration {
+        self.inner().clock_error()
+    }
+}
+
 /// A store whose every operation is logged, and that warns once of a clock that is off.
 #[derive(Debug)]
 pub(crate) struct Logged<S> {

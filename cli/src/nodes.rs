@@ -4,12 +4,12 @@ use tenure_core::Key;
 
 use crate::args::Global;
 use crate::exit::Failure;
-use crate::inspect::{Inspector, NodeState, parallel};
+use crate::inspect::{NodeState, parallel};
 use crate::output::{Output, Printed};
 use crate::store;
 
 pub(crate) fn main(global: &Global, output: Output) -> Result<u8, Failure> {
-    let store = Inspector::new(store::blocking(global)?)?;
+    let store = store::inspector(global)?;
     let mut heading = Some(NodeState::HEADING);
     store.pages(Key::LEASES, |page| {
         let nodes: Vec<_> = page.entries.iter().filter_map(|entry| Key::node(&entry.key)).collect();

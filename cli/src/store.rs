@@ -3,15 +3,26 @@
 use rustix::system::uname;
 use tenure_blocking::OpenOptions;
 use tenure_core::Config;
+#[cfg(feature = "object-store")]
+use tenure_tokio::Bridged;
 
 use crate::args::Global;
 use crate::exit::Failure;
+use crate::inspect::Inspector;
 use crate::log::{Log, Logged};
 
 /// Opens the store for a command that looks and goes.
-pub(crate) fn blocking(global: &Global) -> Result<Logged<tenure_blocking::AnyStore>, Failure> {
+pub(crate) fn inspector(global: &Global) -> Result<Inspector, Failure> {
+    let log = Log::new(global);
+    #[cfg(feature = "object-store")]
+    if url(global)?.starts_with("az://") || url(global)?.starts_with("gs://") {
+        let store = tenure_tokio::open(url(global)?, &options(global))?;
+        let bridged = Bridged::new(store)
+            .map_err(|error| Failure::unavailable(format_args!("the system refuses a thread: {error}")))?;
+        return Inspector::new(Logged::new(bridged, log));
+    }
     let store = tenure_blocking::open(url(global)?, &options(global))?;
-    Ok(Logged::new(store, Log::new(global)))
+    Inspector::new(Logged::new(store, log))
 }
 
 /// Opens the store for a node.

@@ -88,10 +88,8 @@ impl Bench {
     /// Lets everything happen that happens until then.
     fn run_until(&mut self, until: u64) {
         loop {
-            let wakes = match self.engine.poll() {
-                Command::Idle { until } => until.map(|due| due.at.as_nanos().div_ceil(1_000_000)),
-                command => panic!("{command:?} was not polled"),
-            };
+            let Command::Idle { until: wakes } = self.engine.poll() else { panic!("something was not polled") };
+            let wakes = wakes.map(|due| due.at.as_nanos().div_ceil(1_000_000));
             let told = self.due.first_key_value().map(|((at, _), _)| *at);
             match (told, wakes) {
                 (Some(told), wakes) if told <= until && wakes.is_none_or(|wakes| told <= wakes) => {
@@ -472,8 +470,8 @@ fn whoever_calls_is_answered_in_time_with_what_is_wrong_with_the_store() {
         bench.run_until(10_000);
         bench.done.clear();
         let first = tenure_core::Epoch::FIRST;
-        for n in 0..200 {
-            let tenure = Tenure { cell: mine[n].clone(), epoch: first };
+        for (n, cell_held) in mine.iter().enumerate().take(200) {
+            let tenure = Tenure { cell: cell_held.clone(), epoch: first };
             bench.call(if n % 2 == 0 { Call::Release(tenure) } else { Call::Verify(tenure) });
             bench.claim(&format!("new{n}"), Duration::ZERO);
             bench.call(Call::Locate { cell: cell(&format!("c{n}")), max_age: Duration::ZERO });
@@ -499,7 +497,17 @@ fn fault_of(outcome: &Outcome) -> Option<FaultKind> {
         | Outcome::Released(Err(ReleaseError::Store(fault)))
         | Outcome::Verified(Err(VerifyError::Store(fault)))
         | Outcome::Watched(Err(WatchError::Store(fault))) => Some(fault.kind),
-        _ => None,
+        Outcome::Claimed(_)
+        | Outcome::Joined(_)
+        | Outcome::Left
+        | Outcome::Located(_)
+        | Outcome::Peers(_)
+        | Outcome::Published(_)
+        | Outcome::Released(_)
+        | Outcome::Transferred(_)
+        | Outcome::Unwatched
+        | Outcome::Verified(_)
+        | Outcome::Watched(_) => None,
     }
 }
 

@@ -197,6 +197,12 @@ impl fmt::Display for OpenError {
         match self {
             Self::Bucket(error) => write!(f, "{error}"),
             Self::Credentials(error) => write!(f, "{error}"),
+            Self::Scheme(url) if url.starts_with("az://") || url.starts_with("gs://") => {
+                write!(
+                    f,
+                    "{url:?} is opened by the async driver only, and by a command that was built with --features object-store"
+                )
+            }
             Self::Scheme(url) => {
                 write!(f, "{url:?} is no store; write s3://bucket/prefix or file:///absolute/directory")
             }
@@ -240,7 +246,9 @@ mod tests {
     fn what_is_missing_is_named_with_its_kind() {
         for (url, environment, kind, word) in [
             ("", &KEYS[..], "usage", "s3://bucket/prefix"),
-            ("gs://b", &KEYS, "usage", "s3://bucket/prefix"),
+            ("gs://b", &KEYS, "usage", "--features object-store"),
+            ("az://b", &KEYS, "usage", "--features object-store"),
+            ("gopher://b", &KEYS, "usage", "s3://bucket/prefix"),
             ("/srv/store", &KEYS, "usage", "file:///absolute/directory"),
             ("s3://", &KEYS, "config", "bucket"),
             ("s3://bkt", &KEYS, "config", "AWS_REGION"),

@@ -190,7 +190,7 @@ fn a_lease_is_created_and_renewed_under_the_tag_of_its_last_version() {
     assert_eq!(missing, Ok(LeaseCasOutcome::Rejected));
 }
 
-fn read_tag(bench: &Bench) -> tenure_core::ETag {
+fn read_tag(bench: &Bench) -> ETag {
     bench.ownership.read_node_lease(&node("a.1")).expect("readable").expect("there").etag
 }
 

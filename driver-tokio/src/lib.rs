@@ -26,10 +26,13 @@
 //! # }
 //! ```
 
+mod bridged;
 mod cell;
 mod driver;
 mod halves;
 mod node;
+#[cfg(feature = "object-store")]
+mod objects;
 mod open;
 mod s3;
 mod store;
@@ -38,8 +41,13 @@ mod watch;
 
 pub mod ownership;
 
+pub use bridged::Bridged;
 pub use cell::Cell;
 pub use node::Node;
+#[cfg(feature = "object-store")]
+pub use object_store;
+#[cfg(feature = "object-store")]
+pub use objects::ObjectStoreAdapter;
 pub use open::{AnyStore, open};
 pub use s3::S3Store;
 pub use store::Store;

@@ -7,6 +7,8 @@ use tenure_blocking::open::{Place, Remote, resolve};
 use tenure_blocking::{FileStore, OpenError, OpenOptions};
 use tenure_core::{Op, Reply, StoreClock};
 
+#[cfg(feature = "object-store")]
+use crate::objects::{self, ObjectStoreAdapter};
 use crate::s3::S3Store;
 use crate::store::Store;
 use crate::threaded::Threaded;
@@ -18,16 +20,24 @@ use crate::threaded::Threaded;
 pub enum AnyStore {
     /// A directory of this host.
     File(Threaded<FileStore>),
+    /// A bucket of Google Cloud Storage, or a container of Azure Blob Storage.
+    #[cfg(feature = "object-store")]
+    Objects(ObjectStoreAdapter),
     /// A bucket.
     S3(S3Store),
 }
 
-/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`. Sends no request, and blocks
-/// for the few calls that look at a directory.
+/// Opens the store that a URL names: `s3://bucket/prefix` or `file:///directory`; with the feature `object-store`
+/// also `gs://bucket/prefix` or `az://container/prefix`. Sends no request, and blocks for the few calls that look
+/// at a directory or at a file of credentials.
 ///
 /// # Errors
 /// Says what is wrong with the URL, the options or the environment, and what to do about it.
 pub fn open(url: &str, options: &OpenOptions) -> Result<AnyStore, OpenError> {
+    #[cfg(feature = "object-store")]
+    if let Some(opened) = objects::open(url, options) {
+        return opened.map(AnyStore::Objects);
+    }
     Ok(match resolve(url, options, |name| env::var(name).ok())? {
         Place::File(store) => AnyStore::File(Threaded::new(store)),
         Place::S3(remote) => {
@@ -44,6 +54,8 @@ impl AnyStore {
     pub fn clock_error(&self) -> Duration {
         match self {
             Self::File(_) => Duration::ZERO,
+            #[cfg(feature = "object-store")]
+            Self::Objects(_) => Duration::ZERO,
             Self::S3(store) => store.clock_error(),
         }
     }
@@ -58,6 +70,8 @@ impl AnyStore {
                 between.await;
                 store.execute(op).await
             }
+            #[cfg(feature = "object-store")]
+            Self::Objects(store) => store.execute_in_two(op, between).await,
             Self::S3(store) => store.execute_in_two(op, between).await,
         }
     }
@@ -67,6 +81,8 @@ impl Store for AnyStore {
     async fn execute(&self, op: Op) -> Reply {
         match self {
             Self::File(store) => store.execute(op).await,
+            #[cfg(feature = "object-store")]
+            Self::Objects(store) => store.execute(op).await,
             Self::S3(store) => store.execute(op).await,
         }
     }
@@ -74,6 +90,8 @@ impl Store for AnyStore {
     fn clock(&self) -> StoreClock {
         match self {
             Self::File(store) => store.clock(),
+            #[cfg(feature = "object-store")]
+            Self::Objects(store) => store.clock(),
             Self::S3(store) => store.clock(),
         }
     }

@@ -58,8 +58,8 @@ impl S3Store {
     /// Says what is wrong if the HTTP client cannot be set up, for want of root certificates say.
     pub fn with(bucket: Bucket, keys: impl Into<Keys>, transport: &Transport) -> Result<Self, Fault> {
         // One idle connection is all that renewals need, and after one that went silent the next is fresh.
-        let leases = client(&bucket, transport, 1)?;
-        let others = client(&bucket, transport, 16)?;
+        let leases = client(bucket.is_local(), transport, 1)?;
+        let others = client(bucket.is_local(), transport, 16)?;
         Ok(Self { signing: Signing::new(bucket, keys.into()), leases, others })
     }
 
@@ -172,7 +172,9 @@ impl fmt::Debug for S3Store {
     }
 }
 
-fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
+/// Builds an HTTP client that sends what it is told to, once. A server on this machine (`is_local`) is reached
+/// without a proxy.
+pub(crate) fn client(is_local: bool, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
     let builder = Client::builder()
         .http1_only()
         .no_brotli()
@@ -187,7 +189,7 @@ fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Cli
         .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
     // Not the client's own reading of the environment, which says nothing about what it cannot read.
     let mut builder = builder.no_proxy();
-    if !bucket.is_local() {
+    if !is_local {
         for proxy in transport.proxies() {
             builder = builder.proxy(proxy);
         }
@@ -217,12 +219,12 @@ fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
     Ok(request)
 }
 
-fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
+pub(crate) fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
     ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
 }
 
 /// Reads a body of at most `max` bytes, and one more of a longer one.
-async fn read_body(mut response: Response, max: usize) -> Result<Vec<u8>, Fault> {
+pub(crate) async fn read_body(mut response: Response, max: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while body.len() <= max
         && let Some(chunk) = response.chunk().await.map_err(|error| fault(&error))?

@@ -277,6 +277,16 @@ fn check_name(name: &str) -> Result<(), BucketError> {
     Err(BucketError::new(Setting::Bucket, name, why))
 }
 
+/// Returns the prefix as it stands before a key, empty or with a slash at its end.
+///
+/// # Errors
+/// Refuses what no store of ours takes, whether it speaks S3 or not.
+pub fn prefix(text: &str) -> Result<String, BucketError> {
+    let text = text.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(text);
+    check_prefix(text)?;
+    Ok(if text.is_empty() { String::new() } else { format!("{text}/") })
+}
+
 /// BL-48: a prefix in which a URL library could fold something, or under which a key could grow too long.
 fn check_prefix(prefix: &str) -> Result<(), BucketError> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'-');

@@ -113,6 +113,12 @@ impl Endpoint {
     }
 }
 
+/// Tells whether a server (`http://host:port`) is on this machine or on its own link, so that a proxy must not come
+/// between.
+pub fn is_local(origin: &str) -> bool {
+    Endpoint::parse(origin).is_ok_and(|endpoint| endpoint.is_local())
+}
+
 impl Host {
     fn parse(text: &str) -> Result<Self, String> {
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {

@@ -57,9 +57,10 @@ mod stamp;
 mod survey;
 mod xml;
 
-pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings};
+pub use bucket::{Bucket, BucketError, KEY_MAX, Setting, Settings, prefix};
 pub use credentials::{Credentials, CredentialsError};
 pub use dialect::{Checksum, Dialect, IfMatch, Style};
+pub use endpoint::is_local;
 pub use op::{
     LIST_MAX, REPLY_MAX, is_lease, is_too_long, reply_max, timeout, unanswered, unsendable, unsent,
 };

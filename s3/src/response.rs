@@ -28,6 +28,15 @@ pub struct Response<'b> {
     pub body: &'b [u8],
 }
 
+impl Response<'_> {
+    /// Returns the code and the message of the `<Error>` in the body, bounded and printable. Without one the code
+    /// is empty, and the message how the body begins, if the status is no success.
+    pub fn error(&self) -> (String, String) {
+        let error = ErrorBody::of(self);
+        (error.code, error.message)
+    }
+}
+
 /// The headers of an answer that matter, as raw values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResponseHeaders<'b> {
@@ -71,7 +80,13 @@ impl<'b> ResponseHeaders<'b> {
         self.date.and_then(http_date)
     }
 
-    fn stamps(&self) -> Stamps {
+    /// Returns how long the server asks to be left alone, if it says.
+    pub fn pause(&self) -> Option<Duration> {
+        self.retry_after.and_then(|value| retry_after(value, self.date()))
+    }
+
+    /// Returns what the answer shows of the store's clock. A stamp that cannot be read is none.
+    pub fn stamps(&self) -> Stamps {
         Stamps { modified: self.last_modified.and_then(http_date), date: self.date() }
     }
 
@@ -202,8 +217,7 @@ impl<'v> Verdict<'v> {
     }
 
     fn after(&self) -> Option<Duration> {
-        let headers = &self.response.headers;
-        headers.retry_after.and_then(|value| retry_after(value, headers.date()))
+        self.response.headers.pause()
     }
 
     /// Says why this answer is of no use to anything but a write.

@@ -17,7 +17,8 @@ const NEEDED: &[(Promise, Defect, Option<Family>, u64)] = &[
     (Promise::Writes, Defect::FenceForgetsFields, None, 300),
     (Promise::History, Defect::GrantStaleOwn, Some(Family::RecordsRemoved), 600),
     (Promise::Sessions, Defect::GrantWhileLeaving, None, 300),
-    (Promise::Orphans, Defect::GarbageSettles, None, 300),
+    // Where garbage settles the write of a lease, a session ends for no reason, and that is seen too: rarely here.
+    (Promise::Orphans, Defect::GarbageSettles, Some(Family::Late), 120),
     (Promise::Answers, Defect::LocateStale, None, 300),
     (Promise::Watches, Defect::WatchRepeats, None, 300),
     (Promise::Twins, Defect::CloneUnstirred, Some(Family::Cloned), 300),

@@ -18,7 +18,7 @@ const HOSTS: &[(&str, &str)] = &[
     ),
     (
         ".googleapis.com",
-        "the S3 interface of Google Cloud Storage applies conditions to reads only; use its own interface, through the object_store adapter of tenure-tokio",
+        "the S3 interface of Google Cloud Storage applies conditions to reads only; use its own, gs://bucket/prefix, with a command that was built with --features object-store",
     ),
     (
         ".r2.cloudflarestorage.com",
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn a_host_is_known_by_its_domain_whatever_its_port_and_bucket() {
         for host in ["storage.googleapis.com", "storage.googleapis.com:443", "bkt.storage.googleapis.com"] {
-            assert!(of_host(host).is_some_and(|hint| hint.contains("object_store")), "{host}");
+            assert!(of_host(host).is_some_and(|hint| hint.contains("object-store")), "{host}");
         }
         for host in ["127.0.0.1:9000", "s3.eu-west-1.amazonaws.com", "notgoogleapis.com", ""] {
             assert_eq!(of_host(host), None, "{host}");

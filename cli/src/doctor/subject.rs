@@ -26,6 +26,10 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn open(global: &Global) -> Result<Self, Failure> {
         let url = store::url(global)?.to_owned();
+        #[cfg(feature = "object-store")]
+        if url.starts_with("az://") || url.starts_with("gs://") {
+            return Ok(Self { url, as_set: store::asynchronous(global)?, bucket: None });
+        }
         let (store, bucket) = match resolve(&url, &store::options(global), |name| env::var(name).ok())? {
             Resolved::File(store) => (AnyStore::File(Threaded::new(store)), None),
             Resolved::S3(remote) => {
@@ -66,6 +70,10 @@ impl Place {
 
     /// Tells whether bodies travel, so that they can be held back.
     pub(super) fn has_wire(&self) -> bool {
+        #[cfg(feature = "object-store")]
+        if let AnyStore::Objects(_) = self.as_set.inner() {
+            return true;
+        }
         self.bucket.is_some()
     }
 

@@ -84,7 +84,11 @@ fn the_help_of_the_demo_says_which_options_of_every_command_it_does_not_take() {
 #[test]
 fn a_bad_address_exits_with_the_code_of_its_kind() {
     for (url, code, word) in [
-        ("gs://bucket", 64, "s3://bucket/prefix"),
+        ("gopher://bucket", 64, "s3://bucket/prefix"),
+        #[cfg(not(feature = "object-store"))]
+        ("gs://bucket", 64, "--features object-store"),
+        #[cfg(not(feature = "object-store"))]
+        ("az://container", 64, "--features object-store"),
         ("bucket", 64, "file:///"),
         ("file://relative", 78, "file:///absolute/path"),
         ("file:///no/such/directory", 78, "/no/such/directory"),
