@@ -7,6 +7,8 @@ mod bad_input;
 mod demo;
 mod dev_store;
 mod doctor;
+mod failures_at_rest;
+mod failures_on_the_wire;
 mod inspect;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
 mod nobody;

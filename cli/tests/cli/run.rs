@@ -48,7 +48,7 @@ impl Running {
 const STUBBORN: &str = "trap '' TERM INT HUP; sleep 1000 & echo up >&3; sleep 1000; sleep 1000";
 
 #[test]
-fn the_command_finds_its_cell_epoch_and_node_in_its_environment() {
+fn bl_29_the_command_finds_its_cell_epoch_and_node_in_its_environment() {
     let dir = Dir::new();
     let print = "echo $TENURE_CELL $TENURE_EPOCH $TENURE_NODE";
     for epoch in [1, 2] {
@@ -161,7 +161,7 @@ fn signals_go_to_the_command_and_its_answer_is_passed_on() {
 }
 
 #[test]
-fn the_group_is_ended_at_once_when_tenure_is_killed() {
+fn bl_22_the_group_is_ended_at_once_when_tenure_is_killed() {
     let dir = Dir::new();
     let mut run = start(&dir, &[], STUBBORN);
     run.says("up");
@@ -173,7 +173,7 @@ fn the_group_is_ended_at_once_when_tenure_is_killed() {
 }
 
 #[test]
-fn the_group_is_gone_before_anybody_else_owns_the_cell_when_tenure_is_stopped() {
+fn bl_22_the_group_is_gone_before_anybody_else_owns_the_cell_when_tenure_is_stopped() {
     let dir = Dir::new();
     let mut run = start(&dir, &[], &format!("echo $$ >&3; {STUBBORN}"));
     let shell: u32 = run.said.recv_timeout(DEADLINE).expect("its number").parse().expect("a number");
@@ -190,7 +190,7 @@ fn the_group_is_gone_before_anybody_else_owns_the_cell_when_tenure_is_stopped() 
 }
 
 #[test]
-fn a_stopped_tenure_gives_its_command_the_grace_to_end_by_itself() {
+fn bl_22_a_stopped_tenure_gives_its_command_the_grace_to_end_by_itself() {
     let dir = Dir::new();
     let run =
         start(&dir, &[], "trap 'echo term >&3; exit 0' TERM; echo up >&3; while :; do sleep 0.02; done");
@@ -203,7 +203,7 @@ fn a_stopped_tenure_gives_its_command_the_grace_to_end_by_itself() {
 }
 
 #[test]
-fn a_stopped_command_is_ended_all_the_same() {
+fn bl_22_a_stopped_command_is_ended_all_the_same() {
     let dir = Dir::new();
     let run = start(&dir, &[], "trap '' HUP TERM; echo up >&3; kill -STOP $$; sleep 1000");
     run.says("up");
@@ -212,7 +212,7 @@ fn a_stopped_command_is_ended_all_the_same() {
 }
 
 #[test]
-fn when_the_store_is_gone_the_command_gets_sigterm_and_79_wins() {
+fn bl_22_when_the_store_is_gone_the_command_gets_sigterm_and_79_wins() {
     let dir = Dir::new();
     let script = "trap 'echo term >&3; exit 0' TERM; echo up >&3; while :; do sleep 0.02; done";
     let mut run = start(&dir, &["--json"], script);
@@ -226,7 +226,7 @@ fn when_the_store_is_gone_the_command_gets_sigterm_and_79_wins() {
 }
 
 #[test]
-fn when_the_store_is_gone_a_stubborn_command_is_killed() {
+fn bl_22_when_the_store_is_gone_a_stubborn_command_is_killed() {
     let dir = Dir::new();
     let run = start(&dir, &["--json", "--grace", "100ms"], STUBBORN);
     run.says("up");
@@ -239,7 +239,7 @@ fn when_the_store_is_gone_a_stubborn_command_is_killed() {
 }
 
 #[test]
-fn a_fenced_lease_ends_the_group_at_once() {
+fn bl_22_a_fenced_lease_ends_the_group_at_once() {
     let dir = Dir::new();
     let run = start(&dir, &["--json"], STUBBORN);
     run.says("up");
@@ -258,7 +258,7 @@ fn a_fenced_lease_ends_the_group_at_once() {
 }
 
 #[test]
-fn what_the_command_leaves_behind_is_ended_before_the_cell_is_given_back() {
+fn bl_24_what_the_command_leaves_behind_is_ended_before_the_cell_is_given_back() {
     let dir = Dir::new();
     let mut run = start(&dir, &[], "(trap '' TERM; sleep 1000) & exit 4");
     assert_eq!(run.process.status().code(), Some(4));
@@ -267,7 +267,7 @@ fn what_the_command_leaves_behind_is_ended_before_the_cell_is_given_back() {
 }
 
 #[test]
-fn a_watchdog_that_somebody_kills_is_replaced() {
+fn bl_22_a_watchdog_that_somebody_kills_is_replaced() {
     let dir = Dir::new();
     let run = start(&dir, &[], STUBBORN);
     run.says("up");

@@ -254,7 +254,11 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn join(dir: &Dir, name: &str, ttl: &str) -> Self {
-        let mut command = dir.tenure(&["agent", "--name", name, "--ttl", ttl]);
+        Self::start(dir.tenure(&["agent", "--name", name, "--ttl", ttl]))
+    }
+
+    /// Starts an agent on any store, and waits until it has joined.
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary starts");
         let output = lines(child.stdout.take().expect("piped"));
         let input = child.stdin.take();

@@ -47,7 +47,7 @@ fn a_node_that_leaves_is_replaced_without_waiting_for_its_lease() {
 }
 
 #[test]
-fn a_stopped_node_fences_itself_when_it_goes_on() {
+fn bl_18_bl_20_a_stopped_node_is_replaced_and_fences_itself_when_it_goes_on() {
     let dir = Dir::new();
     let mut a = Agent::join(&dir, "a", "1s");
     let mut b = Agent::join(&dir, "b", "1s");
