@@ -88,7 +88,9 @@ impl Bench {
     /// Lets everything happen that happens until then.
     fn run_until(&mut self, until: u64) {
         loop {
-            let Command::Idle { until: wakes } = self.engine.poll() else { panic!("something was not polled") };
+            let Command::Idle { until: wakes } = self.engine.poll() else {
+                panic!("something was not polled")
+            };
             let wakes = wakes.map(|due| due.at.as_nanos().div_ceil(1_000_000));
             let told = self.due.first_key_value().map(|((at, _), _)| *at);
             match (told, wakes) {
