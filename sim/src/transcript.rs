@@ -132,15 +132,16 @@ impl Transcript {
 
     fn output(&mut self, line: &str) {
         let mut line = line.replace(&self.me, "me");
-        // An error may quote a tag, beside the key that it is of: another key's record may have come under this one.
+        // An error may quote a tag, beside the key that it is of or alone: another key's record may have come under this one.
         if line.contains('"') {
-            let named: Vec<_> = self.own.iter().filter(|((key, _), _)| line.contains(key.as_str())).collect();
-            for ((_, tag), attempt) in named {
-                line = line.replace(&tag.to_string(), &format!("w{attempt}"));
-            }
-            for (place, tag) in self.foreign.iter().enumerate() {
-                line = line.replace(&tag.to_string(), &format!("e{}", place + 1));
-            }
+            let (of_named, others): (Vec<_>, Vec<_>) =
+                self.own.iter().partition(|((key, _), _)| line.contains(key.as_str()));
+            let short =
+                |((_, tag), attempt): (&(String, ETag), &u64)| (tag.to_string(), format!("w{attempt}"));
+            let foreign = self.foreign.iter().enumerate();
+            let foreign = foreign.map(|(place, tag)| (tag.to_string(), format!("e{}", place + 1)));
+            let names = of_named.into_iter().map(short).chain(foreign).chain(others.into_iter().map(short));
+            line = names.fold(line, |line, (tag, name)| line.replace(&tag, &name));
         }
         let _ = writeln!(self.lines, "{INDENT}       -> {line}");
     }
