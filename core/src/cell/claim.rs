@@ -90,9 +90,9 @@ impl Cell {
         self.failed(fault, rest, ctx);
     }
 
-    /// Decides what follows from the record as a read showed it that was issued when `floor` was known.
+    /// Decides what follows from the record as a read showed it that was issued when `floor` was known. That it could be
+    /// read ends no row of failures: a holder that cannot be judged is asked about less and less often.
     fn look(&mut self, current: Current, floor: Option<Epoch>, ctx: &mut Ctx<'_>) {
-        self.failures = 0;
         let seen = ctx.memory.epoch(ctx.id).filter(|_| !ctx.env.has(Defect::GrantRegressed));
         let (etag, body) = match (current, seen) {
             (Current::Missing, None) => return self.take(Some(Epoch::FIRST), Guard::Absent, ctx),
@@ -183,6 +183,7 @@ impl Cell {
             Verdict::Dead => self.take(seen.epoch.next(), Guard::Match(seen.etag), ctx),
             Verdict::Failed(fault) => self.failed(fault, None, ctx),
             Verdict::Live { addr, .. } => {
+                self.failures = 0;
                 let poll = ctx.env.config.poll;
                 let poll = if ctx.env.has(Defect::WaitNoPoll) { crate::config::TTL_MAX * 100 } else { poll };
                 let at = ctx.env.mono().after(ctx.env.rng.jitter(poll * 9 / 10, 100));
@@ -203,6 +204,7 @@ impl Cell {
             let key = Key::owner(ctx.id);
             return self.fail(ctx, |_, _| ClaimError::Bad(BadRecord::Exhausted { key: key.clone() }));
         };
+        self.failures = 0;
         let write = ctx.env.write_id();
         let seq = write.seq;
         let record = OwnerRecord { node: Some(ctx.env.node.clone()), epoch, write: Some(write) };
