@@ -410,3 +410,42 @@ fn bl_40_weak_tags_are_named_as_what_keeps_a_claim_from_ever_holding() {
         )]
     );
 }
+
+#[test]
+fn a_holder_that_cannot_be_judged_is_asked_about_less_and_less_often() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=0    claim a wait=30s
+               -> read r1 cells/a/own.json
+        t=10   r1 found e1 {"node":"b.1","epoch":1}
+               -> read r2 nodes/b.1.json
+        t=20   r2 failed malformed
+               idle
+               -> idle until=92 Retry
+        t=120  wake
+               -> read r3 nodes/b.1.json
+        t=130  r3 failed malformed
+               idle
+               -> idle until=281 Retry
+        t=330  wake
+               -> read r4 nodes/b.1.json
+        t=340  r4 failed malformed
+               idle
+               -> idle until=395 Retry
+        t=500  wake
+               -> read r5 cells/a/own.json
+        t=510  r5 found e1 {"node":"b.1","epoch":1}
+               -> read r6 nodes/b.1.json
+        t=520  r6 failed malformed
+        t=700  wake
+               -> read r7 nodes/b.1.json
+        t=710  r7 failed malformed
+        t=1000 wake
+               -> read r8 nodes/b.1.json
+        t=1010 r8 failed malformed
+               idle
+               -> idle until=1163 Retry
+        "#,
+    );
+}
