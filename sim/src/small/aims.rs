@@ -94,7 +94,7 @@ pub fn pins() -> Vec<Pin> {
         Pin {
             name: "two nodes, one cell, one fault of any kind",
             scope: Scope::fine(4).asking(&claim).with_faults(1, &Mishap::ALL.map(|mishap| (mishap, any))),
-            states: 28_590,
+            states: 28_594,
             depth: 38,
             is_quick: true,
         },
