@@ -449,3 +449,29 @@ fn a_holder_that_cannot_be_judged_is_asked_about_less_and_less_often() {
         "#,
     );
 }
+
+#[test]
+fn bl_53_who_loses_a_third_race_looks_no_more_often_than_who_waits() {
+    check(
+        Scenario::joined().slow().with(|config| config.poll = core::time::Duration::from_secs(5)),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=10   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=20   w2 rejected
+               -> read r3 cells/a/own.json
+        t=30   r3 found e1 {"node":"","epoch":1}
+               -> write w4 cells/a/own.json match=e1 node=me epoch=2
+        t=40   w4 rejected
+               -> read r5 cells/a/own.json
+        t=50   r5 found e2 {"node":"","epoch":2}
+               -> write w6 cells/a/own.json match=e2 node=me epoch=3
+        t=60   w6 rejected
+               -> read r7 cells/a/own.json
+        t=70   r7 found e3 {"node":"","epoch":3}
+               idle
+               -> idle until=5340 Retry
+        "#,
+    );
+}

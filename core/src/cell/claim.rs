@@ -240,7 +240,10 @@ impl Cell {
                     let conflicts = self.conflicts;
                     self.fail(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });
                 } else if self.conflicts > 2 {
-                    self.state = State::Pausing { at: ctx.env.backoff(self.conflicts - 2), fault: None };
+                    // Who keeps losing looks no more often than who waits.
+                    let poll = ctx.env.rng.jitter(ctx.env.config.poll, 100);
+                    let at = ctx.env.backoff(self.conflicts - 2).max(ctx.env.mono().after(poll));
+                    self.state = State::Pausing { at, fault: None };
                 } else {
                     // The write was guarded by the epoch before the one it claimed.
                     self.look(current, Epoch::new(epoch.get() - 1), ctx);
