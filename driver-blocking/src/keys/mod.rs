@@ -296,8 +296,10 @@ mod tests {
     fn a_source_that_fails_leaves_the_old_keys_and_says_why() {
         let scene = scene();
         let fault = Fault::new(FaultKind::Unavailable, "nobody answers");
+        // It waits before the answer is there: whoever asks after a failure asks anew.
+        let waiting = renew(&scene.keys, 0);
         scene.answers.send(Err(fault.clone())).expect("asked");
-        renew(&scene.keys, 0).recv_timeout(PATIENT).expect("told");
+        waiting.recv_timeout(PATIENT).expect("told");
         assert_eq!((scene.keys.current(), scene.keys.failure()), (None, fault.clone()));
         scene.answers.send(issue("first")).expect("asked again");
         renew(&scene.keys, 0).recv_timeout(PATIENT).expect("served");
