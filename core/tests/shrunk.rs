@@ -6,7 +6,7 @@ use common::{Scenario, check};
 use core::time::Duration;
 use tenure_core::{Config, StoreClock};
 
-// The picture of a late landing in the documentation, as the node on machine n2 saw it.
+// A release that timed out and had been applied all the same, as the node on machine n2 saw it.
 #[test]
 fn a_release_that_landed_after_it_was_given_up_is_settled_by_a_read() {
     check(
