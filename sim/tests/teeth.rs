@@ -145,4 +145,7 @@ fn every_defect_is_demanded() {
         let demanded = TEETH.iter().filter(|tooth| tooth.0 == *defect).count();
         assert_eq!(demanded, 1, "{defect:?}");
     }
+    let said = include_str!("../../docs/simulator.md");
+    let all = Defect::ALL.len();
+    assert!(said.contains(&format!("has {all} bugs to plant")), "docs/simulator.md does not say {all}");
 }
