@@ -3,11 +3,11 @@
 use core::fmt;
 
 macro_rules! witnesses {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+    ($(#[doc = $doc:literal] $name:ident = $text:literal,)*) => {
         /// A situation worth meeting.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         #[non_exhaustive]
-        pub enum Witness { $($(#[$doc])* $name,)* }
+        pub enum Witness { $(#[doc = $doc] $name,)* }
 
         impl Witness {
             /// Every witness, in order.
@@ -16,6 +16,11 @@ macro_rules! witnesses {
             /// Returns the word for reports.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
+            }
+
+            /// Returns the sentence that says what it is.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $doc,)* }.trim_start()
             }
         }
     };

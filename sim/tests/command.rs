@@ -115,6 +115,17 @@ fn the_pictures_in_the_documentation_are_those_that_the_command_draws() {
 }
 
 #[test]
+fn every_word_of_the_summary_is_explained() {
+    let explained = sim(&["situations"]);
+    let summary = sim(&["--seeds", "1"]).out;
+    let words: Vec<&str> = explained.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(words.len() > 60 && explained.out.lines().all(|line| line.ends_with('.')), "{}", explained.out);
+    for word in words {
+        assert!(summary.split_whitespace().any(|met| met == word), "{word} in {summary}");
+    }
+}
+
+#[test]
 fn what_would_be_ignored_is_refused_with_a_sentence() {
     let garbage = scratch("garbage");
     fs::write(&garbage, [0xff, 0xfe, 0, 7]).expect("written");

@@ -70,7 +70,7 @@ impl Args {
         let defect = match &self.command {
             Some(Command::Explore(explore)) => explore.wants_defects(),
             Some(Command::Find(find)) => find.world.defect.is_some(),
-            Some(Command::Pictures(_)) => false,
+            Some(Command::Pictures(_) | Command::Situations) => false,
             None => self.teeth || self.world.defect.is_some(),
         };
         if defect && !cfg!(feature = "defects") {
@@ -84,7 +84,7 @@ impl Args {
     fn picture(&self) -> Option<&Path> {
         match &self.command {
             Some(Command::Find(find)) => find.picture.as_deref(),
-            Some(Command::Explore(_) | Command::Pictures(_)) => None,
+            Some(Command::Explore(_) | Command::Pictures(_) | Command::Situations) => None,
             None => self.output.picture.as_deref(),
         }
     }
@@ -144,12 +144,14 @@ pub(crate) enum Command {
     Explore(Explore),
     Find(Find),
     Pictures(Pictures),
+    /// Lists the situations that a world can meet, with what each word means
+    Situations,
 }
 
 /// Finds a small world that meets hard situations: those named, one after the other.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Find {
-    /// What to meet: words of the summary of a run
+    /// What to meet: words of the summary of a run, which `situations` explains
     #[arg(required = true, value_name = "SITUATION", value_parser = witness)]
     pub(crate) witnesses: Vec<Witness>,
     /// How many seeds to look through

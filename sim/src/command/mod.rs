@@ -23,7 +23,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use self::args::{Args, Command};
-use self::print::complain;
+use self::print::{complain, say};
+use crate::Witness;
 
 /// Runs what these words ask for, prints its answer, and returns the exit status of the process: 0 if every check held, 1
 /// if one was violated, 64 if the words make no sense, 74 if the answer cannot be written, 130 after Ctrl-C.
@@ -67,6 +68,10 @@ fn run(name: &'static str, args: &Args) -> Ended {
         Some(Command::Explore(explore)) => explore::main(explore),
         Some(Command::Find(find)) => find::main(name, find),
         Some(Command::Pictures(pictures)) => pictures::main(pictures),
+        Some(Command::Situations) => {
+            Witness::ALL.iter().for_each(|witness| say!("{:<22} {}", witness.as_str(), witness.meaning()));
+            Ok(Verdict::Holds)
+        }
         None if args.seed.is_some() || args.tape.is_some() => one::main(name, args),
         None if args.teeth => teeth::main(args),
         None if args.survey => survey::main(args),
