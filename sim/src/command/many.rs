@@ -1,7 +1,9 @@
 //! Many worlds: how many hold, how fast they run, and what they met.
 
+use core::fmt;
+
 use crate::{Report, Witness};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::args::Args;
 use super::print::say;
@@ -32,7 +34,7 @@ pub(crate) fn main(name: &str, args: &Args) -> Ended {
                 return Ok(Verdict::Violated);
             }
         }
-        bar.set_message(met(&report));
+        bar.set_message(format!("; {}", met(&report)));
     }
     bar.finish_and_clear();
     summary(&report, watch.seconds());
@@ -75,9 +77,13 @@ fn met(report: &Report) -> String {
 
 /// Shows how far it is on standard error; nothing unless that is a terminal.
 fn bar(count: u64) -> ProgressBar {
-    let style = "{bar:24} {human_pos} of {human_len} worlds, {per_sec}, {eta} to go; {msg}";
+    let style = "{bar:24} {human_pos} of {human_len} worlds, {rate}, {eta} to go{msg}";
     let style = ProgressStyle::with_template(style).expect("a template that indicatif understands");
-    ProgressBar::new(count).with_style(style)
+    let rate = |state: &ProgressState, f: &mut dyn fmt::Write| {
+        // Text takes whatever is written to it.
+        let _ = write!(f, "{:.0} worlds/s", state.per_sec());
+    };
+    ProgressBar::new(count).with_style(style.with_key("rate", rate))
 }
 
 /// How many worlds run before what they met is shown: a second's worth, so that threads seldom wait.

@@ -29,8 +29,8 @@ pub(crate) fn sizes(shrunk: &Shrunk) -> String {
     let (before, after) = (shrunk.before, shrunk.after);
     let end = if shrunk.is_minimal { "none can be spared" } else { "more runs may find a smaller one" };
     format!(
-        "from {} choices ({} not zero) and {} steps to {} ({}) and {}, in {} runs; {end}",
-        before.choices, before.loud, before.steps, after.choices, after.loud, after.steps, shrunk.runs
+        "from {} steps to {}, and from {} choices ({} not zero) to {} ({} not zero), in {} runs; {end}",
+        before.steps, after.steps, before.choices, before.loud, after.choices, after.loud, shrunk.runs
     )
 }
 
