@@ -10,6 +10,7 @@ mod pictures;
 mod print;
 mod show;
 mod stopwatch;
+mod story;
 mod survey;
 mod teeth;
 

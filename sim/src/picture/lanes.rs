@@ -1,7 +1,7 @@
 //! Draws what each lane shows: who runs there, what it may do and holds, and what happens to it.
 
 use super::canvas::{Anchor, Canvas, Layer, text_width};
-use super::layout::{Columns, Rows};
+use super::layout::{Columns, Rows, seconds};
 use super::scene::{Kind, Life, Mark, Place, Scene};
 use crate::clock::Moment;
 
@@ -177,10 +177,6 @@ pub(super) fn beside(
     let x = x + side * (columns.half() + 9.0);
     let places = [0.0, 12.0, -12.0, 24.0, -24.0, 36.0].map(|down| (x, y + 3.5 + down));
     canvas.place(class, places, anchor, label);
-}
-
-fn seconds(at: Moment) -> String {
-    format!("{:.3}", at.as_nanos() as f64 / 1e9)
 }
 
 /// How many colours there are for cells.

@@ -64,13 +64,13 @@ impl Rows {
 
     /// Says what is left out before and after; nothing if all is drawn.
     pub(super) fn cut(&self) -> Option<String> {
-        let (first, last) = (self.rows[0].0, self.rows[self.rows.len() - 1].0);
+        let (first, last) = (seconds(self.rows[0].0), seconds(self.rows[self.rows.len() - 1].0));
         match self.is_cut {
             (false, false) => None,
-            (true, false) => Some(format!("What happened before {first} ms is left out.")),
-            (false, true) => Some(format!("What happened after {last} ms is left out.")),
+            (true, false) => Some(format!("What happened before {first} s is left out.")),
+            (false, true) => Some(format!("What happened after {last} s is left out.")),
             (true, true) => {
-                Some(format!("Only from {first} to {last} ms; what came before and after is left out."))
+                Some(format!("Only from {first} s to {last} s; what came before and after is left out."))
             }
         }
     }
@@ -184,6 +184,11 @@ impl Columns {
     pub(super) const fn side(&self, machine: usize) -> f64 {
         if machine < self.left() { -1.0 } else { 1.0 }
     }
+}
+
+/// Returns a moment as all that people see of a picture says it.
+pub(super) fn seconds(at: Moment) -> String {
+    format!("{:.3}", at.as_nanos() as f64 / 1e9)
 }
 
 /// The height of the first row.
