@@ -31,7 +31,9 @@ pub struct Scribe(Rc<RefCell<Vec<Transcript>>>);
 pub struct Transcript {
     /// What the node was configured with.
     pub config: Config,
-    /// The number of the session.
+    /// The number of the session, as violations and traces have it.
+    pub number: u64,
+    /// What the session's id was made of: its number, or that of the session that it is a clone of.
     pub session: u64,
     /// What the engine drew its delays from.
     pub seed: u64,
@@ -71,7 +73,7 @@ impl Check for Scribe {
         if let Step::Cloned(of) = view.step {
             // It remembers what the original does.
             let memory = book[*of].clone();
-            book.push(memory);
+            book.push(Transcript { number: actor as u64 + 1, ..memory });
         }
         let transcript = &mut book[actor];
         match view.step {
@@ -106,6 +108,7 @@ impl Transcript {
         me.rsplit_once('.').map_or("", |(name, _)| name).clone_into(&mut config.name);
         Self {
             config,
+            number: actor as u64 + 1,
             session: actor as u64 + 1,
             seed: session.seed,
             lines: String::new(),

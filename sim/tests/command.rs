@@ -70,6 +70,9 @@ fn a_world_is_drawn_and_written_as_a_test() {
     // It pastes: what comes before the first test is comments.
     let (prose, _) = drawn.out.split_once("#[test]").expect("a test");
     assert!(prose.lines().all(|line| line.is_empty() || line.starts_with("// ")), "{prose}");
+    // Both holders are there, each as a test of its own name.
+    let tests: Vec<&str> = drawn.out.lines().filter(|line| line.starts_with("fn ")).collect();
+    assert!(tests.len() == 2 && tests[0] != tests[1], "{tests:?}");
     let picture = fs::read_to_string(&file).expect("drawn");
     assert!(picture.starts_with("<svg") && picture.contains("G2: "), "{picture}");
     fs::remove_file(file).expect("it is there");

@@ -33,6 +33,21 @@ pub(crate) fn number(text: &str) -> u64 {
     text[1..].parse().expect("a letter and a number")
 }
 
+/// Returns the attempt whose bytes or tag an input is about, if it was never sent: then the engine has done something
+/// else before.
+pub(crate) fn unsent(line: &str, session: &Session) -> Option<u64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let attempt = |word: &str| word.strip_prefix('w').and_then(|n| n.parse::<u64>().ok());
+    let shown = match words[..] {
+        [write, "applied"] => attempt(write),
+        [_, "found", tag] => attempt(tag),
+        [_, "found", tag, stamps, ..] if stamps.contains('=') => attempt(tag),
+        ["body", write] => attempt(write),
+        _ => None,
+    }?;
+    (!session.writes.contains_key(&(session.base + shown))).then_some(shown)
+}
+
 pub(crate) fn event(line: &str, session: &mut Session) -> Event {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_reply = words.len() > 1

@@ -118,6 +118,9 @@ impl Session {
         if let Some(shown) = self.show(line) {
             return vec![shown];
         }
+        if let Some(unsent) = input::unsent(line, self) {
+            return vec![format!("nothing: w{unsent} was not sent")];
+        }
         let event = input::event(line, self);
         self.lines(event)
     }

@@ -57,7 +57,7 @@ pub(crate) fn main(program: &str, args: &Args) -> Ended {
     };
     let failure = result.as_ref().err().map(|failure| &**failure);
     if output.transcript {
-        transcripts(&scribe.transcripts(), failure);
+        transcripts(&scribe.transcripts(), failure, plan.defect.is_some());
     }
     if let Some(path) = &output.picture {
         let span = Span { from: output.from.map(millis), to: output.to.map(millis), moments: None };
@@ -132,15 +132,24 @@ fn shrink(plan: &Plan, tape: Vec<u32>, output: &Output) -> (Vec<u32>, bool) {
 }
 
 /// Prints what the sessions involved did: those that the violation names, and the one that made the last step.
-fn transcripts(transcripts: &[Transcript], failure: Option<&Failure>) {
+fn transcripts(transcripts: &[Transcript], failure: Option<&Failure>, is_planted: bool) {
     let why = failure.map(|failure| failure.violation.to_string()).unwrap_or_default();
     let is_named = |transcript: &Transcript| {
-        let name = format!("session {}", transcript.session);
+        let name = format!("session {}", transcript.number);
         why.match_indices(&name)
             .any(|(place, name)| !why[place + name.len()..].starts_with(|next: char| next.is_ascii_digit()))
     };
     let named: Vec<&Transcript> = transcripts.iter().filter(|transcript| is_named(transcript)).collect();
     let shown = if named.is_empty() { transcripts.iter().collect() } else { named };
+    say!(
+        "To be pasted into core/tests/shrunk.rs. A test demands what a session did, be it right or wrong. Once the engine"
+    );
+    say!(
+        "does otherwise it fails and shows from where on; then UPDATE=1 writes what happens instead, for people to judge."
+    );
+    if is_planted {
+        say!("The engine of those tests has no planted bug: the test of whoever needed it fails at once.");
+    }
     for transcript in shown {
         print::code(&format_args!("\n{transcript}"));
     }

@@ -9,7 +9,7 @@ use super::Transcript;
 
 impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "#[test]\nfn what_must_not_happen() {{\n    check(")?;
+        writeln!(f, "#[test]\nfn what_session_{}_did() {{\n    check(", self.number)?;
         let Config {
             addr,
             ttl,
