@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::num::NonZeroU64;
 
 use crate::digits;
@@ -269,14 +269,24 @@ impl fmt::Debug for ETag {
 
 impl fmt::Display for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.escape_ascii())
+        self.0.iter().try_for_each(|byte| match byte {
+            // Nearly every tag has quotes, and people compare it with what their store shows.
+            b'"' => f.write_char('"'),
+            byte => write!(f, "{}", byte.escape_ascii()),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CellId, Epoch, NodeId, SessionId, WriteId};
+    use super::{CellId, ETag, Epoch, NodeId, SessionId, WriteId};
     use alloc::string::ToString;
+
+    #[test]
+    fn a_tag_is_shown_as_it_is_but_for_what_cannot_be_shown() {
+        let tag = ETag::new(b"W/\"a1\xff\n\"").expect("not empty");
+        assert_eq!(tag.to_string(), "W/\"a1\\xff\\n\"");
+    }
 
     #[test]
     fn a_bad_cell_name_is_refused_with_its_escaped_form() {
