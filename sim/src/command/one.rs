@@ -61,7 +61,10 @@ pub(crate) fn main(program: &str, args: &Args) -> Ended {
     }
     if let Some(path) = &output.picture {
         let span = Span { from: output.from.map(millis), to: output.to.map(millis), moments: None };
-        write(path, &film.draw(&name, span, failure))?;
+        let bug = plan.defect.map_or_else(String::new, |defect| format!(" with the planted bug {defect:?}"));
+        let title =
+            format!("{}{name}{bug}", if is_shrunk { "A small world made from " } else { "The world of " });
+        write(path, &film.draw(&title, span, failure))?;
     }
     Ok(verdict.unless_interrupted())
 }
