@@ -69,6 +69,30 @@ fn a_node_renews_with_one_write_whatever_it_holds() {
     assert_eq!(requests(&said), (0, 1, 0), "{said:?}");
 }
 
+/// The formulas of docs/operations.md: 10,800 / ttl renewals, and a look at a watched cell each 0.9 poll intervals.
+#[test]
+fn an_hour_at_rest_costs_1080_renewals_and_4000_looks_at_a_watched_cell() {
+    let mut session = Scenario::joined().start();
+    run(&mut session, "t=1 watch a", |_| "missing".to_owned());
+    let (mut reads, mut writes) = (0, 0);
+    loop {
+        let idle = session.feed("idle").remove(0);
+        let until = idle.strip_prefix("idle until=").and_then(|rest| rest.split(' ').next());
+        let until: u64 = until.and_then(|ms| ms.parse().ok()).unwrap_or_else(|| panic!("{idle}"));
+        if until > 3_600_000 {
+            break;
+        }
+        // What is shown is cut to whole milliseconds.
+        let said = run(&mut session, &format!("t={} wake", until + 1), |_| "missing".to_owned());
+        assert!(!said.is_empty(), "woken for nothing at {until}");
+        let (r, w, others) = requests(&said);
+        assert_eq!(others, 0, "{said:?}");
+        (reads, writes) = (reads + r, writes + w);
+    }
+    assert!((1_070..=1_090).contains(&writes), "{writes} renewals");
+    assert!((3_960..=4_040).contains(&reads), "{reads} looks");
+}
+
 #[test]
 fn a_thousand_cells_of_one_dead_node_cost_one_lease_read_one_tombstone_and_two_requests_each() {
     let mut session = Scenario::joined().start();
