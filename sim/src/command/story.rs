@@ -47,7 +47,6 @@ impl Succession {
 }
 
 impl Check for Succession {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the steps named here belong to the story")]
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let Some(actor) = view.actor else { return Ok(()) };
         let is_first = view.session().is_some_and(|session| session.machine == 0);
