@@ -103,7 +103,7 @@ fn bl_40_a_store_with_weak_tags_is_unfit() {
                -> write w1 probe/* absent
         t=20   w1 applied W/"p1"
                -> remove d2 probe/*
-               -> done t1 error unfit: this store cannot guarantee one owner: it gives weak etags (W/\"p1\"), which no compare-and-swap can match
+               -> done t1 error unfit: this store cannot guarantee one owner: it gives weak etags (W/"p1"), which no compare-and-swap can match
                -> notify fenced store_unfit
         "#,
     );
