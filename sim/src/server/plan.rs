@@ -148,6 +148,7 @@ fn conflict() -> Answer {
 
 fn error(status: u16) -> Answer {
     let code = match status {
+        501 => "NotImplemented",
         502 => "BadGateway",
         503 => "ServiceUnavailable",
         504 => "GatewayTimeout",
