@@ -13,6 +13,9 @@ use crate::both::{SECRET, Store, credentials, start};
 /// Far more than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Longer than either store keeps a connection that nobody uses, and a fourth of what servers do.
+const IDLE: Duration = Duration::from_millis(5500);
+
 /// How long a claim waits at most.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -131,6 +134,21 @@ fn costs_one_attempt(server: &Server, record: &str, fault: Fault) -> bool {
     let is_reused = after.iter().any(|seen| seen.connection == lost.connection);
     assert!(!is_reused, "{fault} at {record}: {after:?} on {}", lost.connection);
     before.iter().any(|seen| seen.connection == lost.connection)
+}
+
+/// Servers close a connection that is idle, some without a word.
+#[test]
+fn bl_19_a_connection_that_was_idle_for_long_is_not_used_again() {
+    on_both(|server, node| {
+        node.claim("before");
+        let before = server.seen().iter().map(|seen| seen.connection).max().expect("a claim was made");
+        server.wait_until(server.now().after(IDLE));
+        node.claim("after");
+        let is_of_cells = |seen: &&Seen| seen.key.contains("cells/after");
+        let after: Vec<usize> =
+            server.seen().iter().filter(is_of_cells).map(|seen| seen.connection).collect();
+        assert!(!after.is_empty() && after.iter().all(|connection| *connection > before), "{after:?}");
+    });
 }
 
 /// Requests for cells hang, more than may be on their way at once; the lease is renewed as if there were none.
