@@ -183,7 +183,7 @@ fn bl_34_a_store_that_rejects_a_guard_that_holds_again_and_again_is_inconsistent
         t=4920 w12 rejected
                -> read r13 cells/a/own.json
         t=4940 r13 missing
-               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a create, and shows nothing there when it is read
                idle
                -> idle until=20340 Renew
         "#,
@@ -212,7 +212,7 @@ fn who_gives_up_on_a_store_that_rejects_a_guard_that_holds_is_told_so() {
                -> read r7 cells/a/own.json
         t=1140 r7 missing
         t=1505 wake
-               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a create, and shows nothing there when it is read
         "#,
     );
 }

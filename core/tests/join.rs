@@ -330,7 +330,7 @@ fn a_store_that_refuses_to_create_the_lease_is_unfit() {
     assert_eq!(
         lines,
         [
-            "done t1 error unfit: this store cannot guarantee one owner: it rejects a write whose guard holds",
+            "done t1 error unfit: this store cannot guarantee one owner: it rejects a create, and shows nothing there when it is read",
             "notify fenced store_unfit"
         ]
     );
