@@ -310,25 +310,32 @@ fn bl_40_a_proxy_that_weakens_tags_is_named() {
 /// A proxy that begins to compress, or changes tags otherwise, when all is under way.
 #[test]
 fn bl_40_tags_changed_on_the_way_cost_no_lease_and_are_no_rival() {
-    let wire = Wire::new();
-    let mut agent = wire.join("a");
-    assert_eq!(agent.claim("held"), 1);
-    assert_eq!((agent.claim("c1"), agent.claim("c2")), (1, 1));
-    agent.call(json!({ "do": "release", "cell": "c1" }));
-    agent.call(json!({ "do": "release", "cell": "c2" }));
-    let mut other = wire.join("b");
-    for (fault, cell, word) in
-        [(Fault::WeakTag, "c1", "weak"), (Fault::WrongTag, "c2", "version that it shows")]
-    {
-        wire.0.faults([Rule::new(fault).on("GET")]);
-        let error = other.call(json!({ "do": "claim", "cell": cell }))["error"].clone();
-        assert_eq!(error["kind"], "inconsistent", "{fault}: {error}");
-        assert!(error["message"].as_str().is_some_and(|text| text.contains(word)), "{fault}: {error}");
-        assert_eq!(wire.versions(cell), 2, "{fault}");
-        // A renewal is guarded by the tag that the write before it was answered with, and needs no other.
-        wire.await_renewals(2);
-        assert_eq!(agent.call(json!({ "do": "verify", "cell": "held" }))["ok"]["epoch"], 1, "{fault}");
-    }
+    thread::scope(|scope| {
+        for (fault, words) in [(Fault::WeakTag, "weak"), (Fault::WrongTag, "version that it shows")] {
+            scope.spawn(move || {
+                let wire = Wire::new();
+                let mut agent = wire.join("a");
+                assert_eq!((agent.claim("held"), agent.claim("c1")), (1, 1));
+                agent.call(json!({ "do": "release", "cell": "c1" }));
+                let mut other = wire.join("b");
+                wire.0.faults([Rule::new(fault).on("GET")]);
+                let error = other.call(json!({ "do": "claim", "cell": "c1" }))["error"].clone();
+                assert_eq!(error["kind"], "inconsistent", "{fault}: {error}");
+                assert!(
+                    error["message"].as_str().is_some_and(|text| text.contains(words)),
+                    "{fault}: {error}"
+                );
+                assert_eq!(wire.versions("c1"), 2, "{fault}");
+                // A renewal is guarded by the tag that the write before it was answered with, and needs no other.
+                wire.await_renewals(3);
+                assert_eq!(
+                    agent.call(json!({ "do": "verify", "cell": "held" }))["ok"]["epoch"],
+                    1,
+                    "{fault}"
+                );
+            });
+        }
+    });
 }
 
 #[test]
