@@ -150,6 +150,10 @@ impl Write {
             return Fate::Pending;
         }
         match reply {
+            // The store gives none, or a join would have been refused: it is a proxy that says so, or that made it weak.
+            WriteReply::Applied { etag } if etag.is_weak() => {
+                self.unknown(Fault::new(FaultKind::Malformed, "applied under a weak etag"), env);
+            }
             WriteReply::Applied { etag } => {
                 let counts_from = if env.has(Defect::TtlFromReply) { env.mono() } else { self.sent };
                 return Fate::Applied { etag, counts_from };
@@ -182,14 +186,7 @@ impl Write {
             WriteReply::Unknown(fault) if env.has(Defect::UnknownIsNotApplied) => {
                 self.failed(fault, Then::Send, env);
             }
-            WriteReply::Unknown(fault) => {
-                self.is_unsettled = true;
-                let first = self.failures == 0;
-                self.failed(fault, Then::Read, env);
-                if first {
-                    self.read(env);
-                }
-            }
+            WriteReply::Unknown(fault) => self.unknown(fault, env),
         }
         Fate::Pending
     }
@@ -348,6 +345,16 @@ impl Write {
     fn read(&mut self, env: &mut Env) {
         let (target, key) = (self.target.clone(), self.key.clone());
         self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None, self.urgent));
+    }
+
+    /// The attempt may have been applied, may yet be, or is lost: the first time, look at once.
+    fn unknown(&mut self, fault: Fault, env: &mut Env) {
+        self.is_unsettled = true;
+        let first = self.failures == 0;
+        self.failed(fault, Then::Read, env);
+        if first {
+            self.read(env);
+        }
     }
 
     fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {
