@@ -40,6 +40,10 @@ enum Act {
     Twice,
     /// It is put off.
     Throttle,
+    /// It is done, and put off all the same.
+    ThrottleDone,
+    /// It is answered by something before the store, whose pages have weak tags.
+    Weaken,
     /// It is rejected whatever the guard.
     Reject,
 }
@@ -88,6 +92,11 @@ impl Store for Scripted {
             Act::Refuse => WriteReply::Refused(Fault::new(FaultKind::Denied, "no")),
             Act::Reject => WriteReply::Rejected,
             Act::Throttle => WriteReply::Throttled { after: None },
+            Act::ThrottleDone => {
+                self.store.execute(op);
+                WriteReply::Throttled { after: None }
+            }
+            Act::Weaken => WriteReply::Applied { etag: ETag::new(b"W/\"page\"").expect("not empty") },
             Act::Twice => {
                 self.store.execute(op.clone());
                 return self.store.execute(op);
@@ -203,6 +212,19 @@ fn a_write_that_landed_without_an_answer_is_applied() {
         let sent = bench.sent();
         assert!(sent.iter().all(|body| *body == sent[0]), "attempts of one write differ");
     }
+}
+
+#[test]
+fn a_write_that_was_put_off_and_then_refused_is_looked_for() {
+    let bench = bench(&[Act::ThrottleDone, Act::Refuse], &[]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+}
+
+#[test]
+fn bl_40_a_success_under_a_weak_tag_is_read_back() {
+    let bench = bench(&[Act::Weaken], &[]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+    assert_eq!((bench.sent().len(), bench.owner().map(|owner| owner.record.epoch)), (2, Some(epoch(1))));
 }
 
 #[test]
