@@ -366,6 +366,9 @@ impl Peers {
         env: &mut Env,
     ) -> Step {
         version.shown_again(stamps);
+        if version.is_ahead_of(stamps.date, &env.config) {
+            self.clock.distrust();
+        }
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
         // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
