@@ -330,7 +330,12 @@ impl Write {
         if trouble <= 1 && (self.is_wanted || self.is_unsettled) {
             self.send(env);
         } else {
-            self.phase = Phase::Paused(Then::Send, self.pace(trouble, env));
+            let mut at = self.pace(trouble, env);
+            if self.contradictions > 1 && self.urgent.is_none() {
+                // Who is rejected against all reason tries no more often than who waits.
+                at = at.max(env.mono().after(env.rng.jitter(env.config.poll, 100)));
+            }
+            self.phase = Phase::Paused(Then::Send, at);
         }
     }
 

@@ -141,29 +141,56 @@ fn bl_34_a_store_that_rejects_a_guard_that_holds_again_and_again_is_inconsistent
         t=80   w4 rejected
                -> read r5 cells/a/own.json
         t=100  r5 missing
-        t=300  wake
+        t=1100 wake
                -> write w6 cells/a/own.json absent node=me epoch=1
-        t=320  w6 rejected
+        t=1120 w6 rejected
                -> read r7 cells/a/own.json
-        t=340  r7 missing
-        t=600  wake
+        t=1140 r7 missing
+        t=2140 wake
                -> write w8 cells/a/own.json absent node=me epoch=1
-        t=620  w8 rejected
+        t=2160 w8 rejected
                -> read r9 cells/a/own.json
-        t=640  r9 missing
-        t=1200 wake
+        t=2180 r9 missing
+        t=3180 wake
                -> write w10 cells/a/own.json absent node=me epoch=1
-        t=1220 w10 rejected
+        t=3200 w10 rejected
                -> read r11 cells/a/own.json
-        t=1240 r11 missing
-        t=3000 wake
+        t=3220 r11 missing
+        t=4900 wake
                -> write w12 cells/a/own.json absent node=me epoch=1
-        t=3020 w12 rejected
+        t=4920 w12 rejected
                -> read r13 cells/a/own.json
-        t=3040 r13 missing
+        t=4940 r13 missing
                -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
                idle
                -> idle until=20340 Renew
+        "#,
+    );
+}
+
+#[test]
+fn who_gives_up_on_a_store_that_rejects_a_guard_that_holds_is_told_so() {
+    check(
+        Scenario::joined().slow().with(|config| config.patience = core::time::Duration::from_millis(1500)),
+        r#"
+        t=5    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        t=40   w2 rejected
+               -> read r3 cells/a/own.json
+        t=60   r3 missing
+               -> write w4 cells/a/own.json absent node=me epoch=1
+        t=80   w4 rejected
+               -> read r5 cells/a/own.json
+        t=100  r5 missing
+        t=1100 wake
+               -> write w6 cells/a/own.json absent node=me epoch=1
+        t=1120 w6 rejected
+               -> read r7 cells/a/own.json
+        t=1140 r7 missing
+        t=1505 wake
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
         "#,
     );
 }

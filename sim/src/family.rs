@@ -77,7 +77,7 @@ pub enum Promise {
     /// A node is sparing with requests: bounded for each call, one write in flight for each record, rest for a
     /// throttled key.
     Requests,
-    /// Each engine's own bookkeeping is in order.
+    /// Each engine's own bookkeeping is in order, whenever it is asked: after one event in sixteen.
     Books,
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now};
+use tenure_core::{Deadline, Engine, Instant, Key, NodeId, Now, Tenure};
 
 use crate::clock::{Clock, Moment};
 use crate::garble::Garbled;
@@ -24,6 +24,8 @@ pub struct Session {
     pub(crate) lease_key: Key,
     /// When it began to write its lease, until it has learned that this is done.
     pub(crate) renews_since: Option<Moment>,
+    /// What the engine held when it was last told something.
+    pub(crate) held: Vec<Tenure>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) is_running: bool,
     /// Under which keys it got garbage.
@@ -41,6 +43,7 @@ impl Session {
             seed,
             lease_key,
             renews_since: None,
+            held: Vec::new(),
             watched: Vec::new(),
             is_running: true,
             garbled: Vec::new(),
@@ -65,6 +68,18 @@ impl Session {
     /// Returns the engine; that of a process that has died stands as it was.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Asks the engine what it holds, now that it has been told something.
+    pub(crate) fn note_held(&mut self, now: Now) {
+        self.held.clear();
+        self.held.extend(self.engine.tenures(now));
+    }
+
+    /// Returns what the engine said it may act on when it had last handled an event. Since then only the end of its
+    /// authority can have taken that away.
+    pub fn held(&self) -> &[Tenure] {
+        &self.held
     }
 
     /// Returns the cells it watches or has watched, and what it was last shown of them.

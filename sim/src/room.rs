@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use std::collections::VecDeque;
 
-use tenure_core::{CellId, Tenure};
+use tenure_core::CellId;
 
 use crate::context::{Action, Demand};
 use crate::node::{Machine, Session};
@@ -26,7 +26,6 @@ pub(crate) struct Room {
     pub(crate) flights: Vec<Flight>,
     pub(crate) landed: Vec<usize>,
     pub(crate) spotter: Spotter,
-    pub(crate) held: Vec<Tenure>,
 }
 
 thread_local! {
@@ -41,19 +40,8 @@ impl Room {
 
     /// Empties it and keeps it for the next world of this thread.
     pub(crate) fn keep(mut self) {
-        let Self {
-            queue,
-            objects,
-            cells: _,
-            machines,
-            sessions,
-            actions,
-            pending,
-            flights,
-            landed,
-            spotter,
-            held,
-        } = &mut self;
+        let Self { queue, objects, cells: _, machines, sessions, actions, pending, flights, landed, spotter } =
+            &mut self;
         queue.clear();
         objects.clear();
         machines.clear();
@@ -63,7 +51,6 @@ impl Room {
         flights.clear();
         landed.clear();
         spotter.clear();
-        held.clear();
         KEPT.set(self);
     }
 }

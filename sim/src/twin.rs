@@ -29,6 +29,7 @@ impl<C: Choices, A: App> World<'_, C, A> {
             seed: original.seed,
             lease_key: original.lease_key.clone(),
             renews_since: original.renews_since,
+            held: original.held.clone(),
             watched: original.watched.clone(),
             is_running: true,
             garbled: original.garbled.clone(),

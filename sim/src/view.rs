@@ -38,14 +38,13 @@ pub enum Step<'w> {
         /// The answer.
         outcome: &'w Outcome,
     },
-    /// The engine has handled an event, and everything it wanted done has been taken from it.
+    /// The engine has handled an event, and everything it wanted done has been taken from it. What it now says it may
+    /// act on is [`Session::held`].
     Handled {
         /// When the event was handled, by the node's clocks.
         now: Now,
         /// When authority would have ended, as the engine said before the event.
         authority: Option<Instant>,
-        /// What the engine now says it may act on, asked for each cell of the world.
-        held: &'w [Tenure],
     },
     /// The world has ended, and nothing was found in it so far.
     Finished,

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use tenure_core::{CellId, Command, Event, Op, Tenure};
+use tenure_core::{CellId, Command, Event, Op};
 
 use crate::app::App;
 use crate::calm::Calm;
@@ -69,8 +69,6 @@ pub struct World<'c, C, A = Client> {
     checks: Watchers,
     pub(crate) spotter: Spotter,
     trace: Trace,
-    /// What an engine that was last asked held: kept for its room.
-    held: Vec<Tenure>,
     pub(crate) steps: u64,
     is_over: bool,
 }
@@ -106,7 +104,6 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             flights,
             landed,
             spotter,
-            held,
         } = Room::take();
         let store = Store::within(objects, scenario.stamping).with_flaw(scenario.flaw);
         cells.truncate(scenario.cells);
@@ -135,7 +132,6 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             checks,
             spotter,
             trace: Trace::silent(),
-            held,
             steps: 0,
             is_over: false,
         };
@@ -190,22 +186,10 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             return Err(self.fail(violation));
         }
         let Self {
-            queue,
-            store,
-            cells,
-            machines,
-            sessions,
-            actions,
-            pending,
-            flights,
-            landed,
-            spotter,
-            held,
-            ..
+            queue, store, cells, machines, sessions, actions, pending, flights, landed, spotter, ..
         } = self;
         let (objects, seen) = (store.into_objects(), *spotter.seen());
-        Room { queue, objects, cells, machines, sessions, actions, pending, flights, landed, spotter, held }
-            .keep();
+        Room { queue, objects, cells, machines, sessions, actions, pending, flights, landed, spotter }.keep();
         let (digest, lines) = (self.trace.digest(), self.trace.into_lines());
         Ok(Report { worlds: 1, steps: self.steps, digest, seen, lines })
     }
@@ -340,13 +324,8 @@ impl<'c, C: Choices, A: App> World<'c, C, A> {
             let at = self.aim_wake(at);
             self.queue.plan(at, Occasion::Wake { machine, generation });
         }
-        let mut held = core::mem::take(&mut self.held);
-        held.clear();
-        let engine = &self.sessions[session].engine;
-        held.extend(self.cells.iter().filter_map(|cell| engine.tenure(cell, now)));
-        let result = self.emit(Some(session), &Step::Handled { now, authority, held: &held });
-        self.held = held;
-        result
+        self.sessions[session].note_held(now);
+        self.emit(Some(session), &Step::Handled { now, authority })
     }
 
     /// Tells everybody who watches about a step. Inlined: where a step is made it is known which it is, and to most

@@ -2,7 +2,8 @@
 
 use core::num::NonZeroUsize;
 
-use tenure_sim::{Family, Plan, Report, Trace};
+use tenure_sim::checks::Books;
+use tenure_sim::{Family, Plan, Prng, Report, Trace};
 
 #[test]
 fn every_seed_that_ever_found_a_bug_holds() {
@@ -33,6 +34,18 @@ fn fixed_seeds_hold_and_meet_every_hard_situation() {
     }
     let missing: Vec<_> = met.seen.missing().collect();
     assert!(missing.is_empty(), "never met: {missing:?}\n{}", met.seen);
+}
+
+#[test]
+fn the_books_are_in_order_after_every_event() {
+    for family in Family::ALL {
+        for seed in 0..30 {
+            let plan = Plan { family: Some(*family), defect: None };
+            if let Err(failure) = plan.watch(&mut Prng::new(seed), Books::always(), Trace::last(20)) {
+                panic!("seed {seed:#x} of {}\n{failure}", family.as_str());
+            }
+        }
+    }
 }
 
 fn named(family: &str) -> Option<Family> {

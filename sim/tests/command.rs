@@ -27,7 +27,8 @@ fn one_world_is_traced_and_its_digest_is_shown() {
 
 #[test]
 fn a_failure_names_its_seed_and_the_commands_that_lead_on() {
-    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    // What shows only when a world does not end takes thousands of runs to shrink.
+    let failed = sim(&["--defect", "WaitNoPoll", "--seeds", "3000"]);
     assert_eq!(failed.code, 1);
     assert!(failed.out.contains("violated at t="), "{}", failed.out);
     let steps = failed.out.lines().filter(|line| line.starts_with("    t=")).count();
@@ -42,7 +43,8 @@ fn a_failure_names_its_seed_and_the_commands_that_lead_on() {
 
 #[test]
 fn a_shrunk_failure_replays_from_its_tape_in_words_and_in_a_file() {
-    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    // What shows only when a world does not end takes thousands of runs to shrink.
+    let failed = sim(&["--defect", "WaitNoPoll", "--seeds", "3000"]);
     let shrunk = sim(&[&refs(&words_of(&failed.out, "shrink: cargo sim "))[..], &["--runs", "500"]].concat());
     assert_eq!(shrunk.code, 1);
     assert!(shrunk.out.contains("shrunk from "), "{}", shrunk.out);
@@ -62,7 +64,8 @@ fn a_shrunk_failure_replays_from_its_tape_in_words_and_in_a_file() {
 fn a_world_is_drawn_and_written_as_a_test() {
     let file = scratch("a-picture.svg");
     let path = file.display().to_string();
-    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    // What shows only when a world does not end takes thousands of runs to shrink.
+    let failed = sim(&["--defect", "WaitNoPoll", "--seeds", "3000"]);
     let seed = words_of(&failed.out, "trace:  cargo sim --seed ").remove(0);
     let drawn = sim(&["--seed", &seed, "--defect", "StealLive", "--transcript", "--picture", &path]);
     assert_eq!(drawn.code, 1);
@@ -168,7 +171,8 @@ fn whoever_closes_the_pipe_is_told_by_the_status_alone() {
 #[cfg(unix)]
 #[test]
 fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
-    let failed = sim(&["--defect", "StealLive", "--seeds", "100"]);
+    // What shows only when a world does not end takes thousands of runs to shrink.
+    let failed = sim(&["--defect", "WaitNoPoll", "--seeds", "3000"]);
     let seed = words_of(&failed.out, "trace:  cargo sim --seed ").remove(0);
     let many = "10000000000";
     for (words, said) in [
@@ -177,7 +181,7 @@ fn after_ctrl_c_every_command_says_what_it_has_and_exits_130() {
         // Nobody joins an unfit store, so nothing that a member does wrong shows there.
         (&["--teeth", "--seeds", many, "--family", "unfit"], "interrupted"),
         (
-            &["--seed", &seed, "--defect", "StealLive", "--shrink", "--runs", "4000000000"],
+            &["--seed", &seed, "--defect", "WaitNoPoll", "--shrink", "--runs", "4000000000"],
             "interrupted\nshrunk from ",
         ),
         (&["find", "grant", "--family", "unfit", "--seeds", many], "interrupted: not met in "),

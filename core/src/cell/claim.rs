@@ -335,6 +335,9 @@ impl Cell {
                     if want.waits { ClaimError::Timeout(cell, Some(by)) } else { ClaimError::Held(cell, by) }
                 }
                 _ if now < want.give_up => return true,
+                State::Claiming { write, .. } if write.contradictions > 1 => {
+                    ClaimError::Inconsistent { key: Key::owner(ctx.id), why: write.contradiction() }
+                }
                 State::Claiming { write, .. } => ClaimError::Store(write.fault(ctx.env)),
                 State::Pausing { fault: Some(fault), .. } => ClaimError::Store(fault.clone()),
                 State::Pausing { fault: None, .. } => {

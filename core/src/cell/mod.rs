@@ -283,22 +283,12 @@ impl Cells {
 
     /// Returns the tenure of a cell, leaving aside whether the lease still gives authority.
     pub(crate) fn tenure(&self, id: &CellId, env: &Env) -> Option<Epoch> {
-        match &self.map.get(id)?.state {
-            State::Held { epoch, .. } => Some(*epoch),
-            State::Giving(giving) if giving.is_release() && env.has(Defect::ActUntilReleaseConfirmed) => {
-                Some(giving.epoch())
-            }
-            State::Giving(giving) if !giving.is_release() && env.has(Defect::ActUntilTransferConfirmed) => {
-                Some(giving.epoch())
-            }
-            State::Claiming { .. }
-            | State::Giving(_)
-            | State::Idle
-            | State::Judging(_)
-            | State::Pausing { .. }
-            | State::Reading { .. }
-            | State::Waiting { .. } => None,
-        }
+        self.map.get(id)?.tenure(env)
+    }
+
+    /// Returns every tenure, leaving aside whether the lease still gives authority.
+    pub(crate) fn tenures(&self, env: &Env) -> impl Iterator<Item = (&CellId, Epoch)> {
+        self.map.iter().filter_map(|(id, cell)| Some((id, cell.tenure(env)?)))
     }
 
     /// Ends every tenure without giving the records back: there is no time left to.
@@ -369,6 +359,26 @@ impl Cells {
 pub(crate) type With<'e> = (&'e mut Env, &'e mut Peers, Standing);
 
 impl Cell {
+    /// Returns the epoch at which the cell is held, leaving aside whether the lease still gives authority.
+    fn tenure(&self, env: &Env) -> Option<Epoch> {
+        match &self.state {
+            State::Held { epoch, .. } => Some(*epoch),
+            State::Giving(giving) if giving.is_release() && env.has(Defect::ActUntilReleaseConfirmed) => {
+                Some(giving.epoch())
+            }
+            State::Giving(giving) if !giving.is_release() && env.has(Defect::ActUntilTransferConfirmed) => {
+                Some(giving.epoch())
+            }
+            State::Claiming { .. }
+            | State::Giving(_)
+            | State::Idle
+            | State::Judging(_)
+            | State::Pausing { .. }
+            | State::Reading { .. }
+            | State::Waiting { .. } => None,
+        }
+    }
+
     fn on_read(&mut self, id: ReadId, reply: ReadReply, ctx: &mut Ctx<'_>) {
         match &mut self.state {
             State::Claiming { write, .. } => {

@@ -53,7 +53,7 @@ impl Check for Answers {
                 held.clear();
                 Ok(())
             }
-            Step::Handled { held: said, .. } => match said.iter().find(|tenure| !has(held, tenure)) {
+            Step::Handled { .. } => match session.held().iter().find(|tenure| !has(held, tenure)) {
                 Some(Tenure { cell, epoch }) => {
                     let why = format_args!("{cell} is held at epoch {epoch}, which was never granted");
                     Err(Violation::new("answers", why))

@@ -20,16 +20,23 @@ impl Check for Belief {
     }
 
     fn observe(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let (Step::Handled { held, .. }, Some(actor)) = (view.step, view.actor) else { return Ok(()) };
+        let (Step::Handled { .. }, Some(actor)) = (view.step, view.actor) else { return Ok(()) };
+        let held = view.sessions[actor].held();
         if held.is_empty() {
             return Ok(());
         }
         for (number, other) in view.sessions.iter().enumerate() {
-            if number == actor || !other.is_running() {
+            if number == actor || !other.is_running() || other.held().is_empty() {
                 continue;
             }
-            let now = view.now(other);
-            let theirs = |own: &Tenure| Some((own.epoch, other.engine().tenure(&own.cell, now)?));
+            let until = other.engine().authority();
+            if until.is_none_or(|until| until <= view.now(other).mono) {
+                continue;
+            }
+            let theirs = |own: &Tenure| {
+                let theirs = other.held().iter().find(|theirs| theirs.cell == own.cell)?;
+                Some((own.epoch, theirs))
+            };
             if let Some((epoch, Tenure { cell, epoch: theirs })) = held.iter().find_map(theirs) {
                 let why = format_args!(
                     "{cell} is held twice: at epoch {} by session {} and at epoch {} by session {}",

@@ -139,7 +139,7 @@ fn check(promise: Promise) -> Option<Box<dyn Check>> {
     match promise {
         Promise::Answers => Some(Box::<Answers>::default()),
         Promise::Belief => Some(Box::new(Belief)),
-        Promise::Books => Some(Box::new(Books)),
+        Promise::Books => Some(Box::<Books>::default()),
         Promise::Fence => Some(Box::new(Fence)),
         Promise::Fitness => Some(Box::new(Fitness)),
         Promise::History => Some(Box::<Linear>::default()),

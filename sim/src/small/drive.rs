@@ -47,9 +47,8 @@ impl SmallWorld {
         if matches!(event, Event::Wake) && handled.due.is_some_and(|due| due <= now.mono) {
             return Err(Violation::new("liveness", "an engine that was woken is still due"));
         }
-        let engine = &handled.engine;
-        let held: Vec<_> = self.setting.cells.iter().filter_map(|cell| engine.tenure(cell, now)).collect();
-        self.emit(Some(session), &Step::Handled { now, authority, held: &held })
+        self.sessions[session].note_held(now);
+        self.emit(Some(session), &Step::Handled { now, authority })
     }
 
     fn done(&mut self, session: usize, ticket: Ticket, outcome: &Outcome) -> Result<(), Violation> {
