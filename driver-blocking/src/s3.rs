@@ -14,23 +14,16 @@ use std::env;
 use std::io::{self, Read as _};
 use std::sync::mpsc;
 
-use reqwest::blocking::{Body, Client, Request, Response};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Url, redirect, retry};
+use reqwest::blocking::{Body, Client, ClientBuilder, Request, Response};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, ResponseHeaders, SignedAt, is_lease, is_too_long, reply_max, timeout, unanswered,
-    unsendable, unsent,
+    Bucket, Credentials, SignedAt, is_lease, is_too_long, reply_max, timeout, unanswered, unsendable, unsent,
 };
 
 use crate::clock;
-use crate::http::{Transport, detail, fault};
+use crate::http::{Transport, builder, collect, detail, fault, spell};
 use crate::keys::{Keys, Signing};
 use crate::store::Store;
-
-/// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
-/// 20 s, some without saying so. A lease with a ttl of 10 s is renewed well within it.
-const POOL_IDLE: Duration = Duration::from_secs(5);
 
 /// A bucket at an S3-compatible server.
 ///
@@ -105,7 +98,9 @@ impl S3Store {
     ) -> Option<Result<(Request, SignedAt), Fault>> {
         self.signing.with(|signer, buf| {
             let signed = signer.request(op, clock::wall(), buf);
-            let mut request = spell(&signed)?;
+            let (method, url, headers) = spell(&signed)?;
+            let mut request = Request::new(method, url);
+            *request.headers_mut() = headers;
             if let Op::Write(write) = op {
                 *request.body_mut() = Some(body(write.body.to_vec()));
             }
@@ -161,48 +156,8 @@ impl fmt::Debug for S3Store {
     }
 }
 
-/// Spells a signed request for the HTTP client; an error means that it cannot be.
-fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
-    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
-    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-    if url.as_str() != signed.url {
-        return Err(bad("URL"));
-    }
-    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
-    let mut request = Request::new(method, url);
-    for (name, value) in signed.headers.iter() {
-        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-        // Kept out of the client's own traces.
-        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-        request.headers_mut().insert(HeaderName::from_static(name), value);
-    }
-    Ok(request)
-}
-
 fn client(bucket: &Bucket, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
-    let builder = Client::builder()
-        .http1_only()
-        .no_brotli()
-        .no_deflate()
-        .no_gzip()
-        .no_zstd()
-        .pool_idle_timeout(POOL_IDLE)
-        .pool_max_idle_per_host(idle_max)
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .retry(retry::never())
-        .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
-    // Not the client's own reading of the environment, which says nothing about what it cannot read.
-    let mut builder = builder.no_proxy();
-    if !bucket.is_local() {
-        for proxy in transport.proxies() {
-            builder = builder.proxy(proxy);
-        }
-    }
-    if let Some(roots) = transport.roots() {
-        builder = builder.tls_certs_only(roots);
-    }
+    let builder = ClientBuilder::from(builder(bucket.is_local(), transport, idle_max));
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
 }
 
@@ -224,10 +179,6 @@ impl<F: FnOnce()> io::Read for Halves<F> {
         }
         self.rest.read(buf)
     }
-}
-
-fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
-    ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
 }
 
 /// Reads a body of at most `max` bytes, and one more of a longer one.

@@ -12,25 +12,20 @@ use core::fmt;
 use core::time::Duration;
 use std::env;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Body, Client, Request, Response, Url, redirect, retry};
+use reqwest::{Body, Client, Request, Response};
 use tenure_blocking::clock;
-use tenure_blocking::http::{Transport, detail, fault};
+use tenure_blocking::http::{Transport, builder, collect, detail, fault, spell};
 use tenure_blocking::keys::{Keys, Signing};
 use tenure_core::{Fault, FaultKind, Op, Reply};
 use tenure_s3::{
-    Bucket, Credentials, Question, REPLY_MAX, ResponseHeaders, Said, SignedAt, is_lease, is_too_long,
-    reply_max, timeout, unanswered, unsendable, unsent,
+    Bucket, Credentials, Question, REPLY_MAX, Said, SignedAt, is_lease, is_too_long, reply_max, timeout,
+    unanswered, unsendable, unsent,
 };
 use tokio::sync::oneshot;
 use tokio::time;
 
 use crate::halves::Halves;
 use crate::store::Store;
-
-/// A connection that has been idle this long is not used again (BL-19): servers close theirs after about
-/// 20 s, some without saying so. A lease with a ttl of 10 s is renewed well within it.
-const POOL_IDLE: Duration = Duration::from_secs(5);
 
 /// A bucket at an S3-compatible server.
 ///
@@ -97,7 +92,7 @@ impl S3Store {
         if !self.signing.is_ready() {
             self.renew(patience).await;
         }
-        let request = self.signing.with(|signer, buf| spell(&signer.ask(question, clock::wall(), buf)));
+        let request = self.signing.with(|signer, buf| request_of(&signer.ask(question, clock::wall(), buf)));
         let mut request = request.ok_or_else(|| self.signing.failure())??;
         *request.timeout_mut() = Some(patience);
         let mut response = self.others.execute(request).await.map_err(|error| fault(&error))?;
@@ -116,7 +111,7 @@ impl S3Store {
     ) -> Option<Result<(Request, SignedAt), Fault>> {
         self.signing.with(|signer, buf| {
             let signed = signer.request(op, clock::wall(), buf);
-            let mut request = spell(&signed)?;
+            let mut request = request_of(&signed)?;
             if let Op::Write(write) = op {
                 *request.body_mut() = Some(body(write.body.to_vec()));
             }
@@ -175,52 +170,16 @@ impl fmt::Debug for S3Store {
 /// Builds an HTTP client that sends what it is told to, once. A server on this machine (`is_local`) is reached
 /// without a proxy.
 pub(crate) fn client(is_local: bool, transport: &Transport, idle_max: usize) -> Result<Client, Fault> {
-    let builder = Client::builder()
-        .http1_only()
-        .no_brotli()
-        .no_deflate()
-        .no_gzip()
-        .no_zstd()
-        .pool_idle_timeout(POOL_IDLE)
-        .pool_max_idle_per_host(idle_max)
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .retry(retry::never())
-        .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")));
-    // Not the client's own reading of the environment, which says nothing about what it cannot read.
-    let mut builder = builder.no_proxy();
-    if !is_local {
-        for proxy in transport.proxies() {
-            builder = builder.proxy(proxy);
-        }
-    }
-    if let Some(roots) = transport.roots() {
-        builder = builder.tls_certs_only(roots);
-    }
+    let builder = builder(is_local, transport, idle_max);
     builder.build().map_err(|error| Fault::new(FaultKind::Config, detail(&error)))
 }
 
-/// Turns a signed request without its body into the HTTP client's own.
-fn spell(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
-    let bad = |what: &str| Fault::new(FaultKind::Malformed, format!("the request's {what} cannot be sent"));
-    let url = Url::parse(signed.url).map_err(|_| bad("URL"))?;
-    // What is sent must be what is signed: a URL that the library spells otherwise would go elsewhere.
-    if url.as_str() != signed.url {
-        return Err(bad("URL"));
-    }
-    let method = signed.method.as_str().parse().map_err(|_| bad("method"))?;
+/// Turns a signed request, but for its body, into the HTTP client's own.
+fn request_of(signed: &tenure_s3::Request<'_>) -> Result<Request, Fault> {
+    let (method, url, headers) = spell(signed)?;
     let mut request = Request::new(method, url);
-    for (name, value) in signed.headers.iter() {
-        let mut value = HeaderValue::from_bytes(value).map_err(|_| bad(name))?;
-        // Kept out of the client's own traces.
-        value.set_sensitive(matches!(name, "authorization" | "x-amz-security-token"));
-        request.headers_mut().insert(HeaderName::from_static(name), value);
-    }
+    *request.headers_mut() = headers;
     Ok(request)
-}
-
-pub(crate) fn collect(headers: &HeaderMap) -> ResponseHeaders<'_> {
-    ResponseHeaders::collect(|name| headers.get(name).map(HeaderValue::as_bytes))
 }
 
 /// Reads a body of at most `max` bytes, and one more of a longer one.

@@ -13,14 +13,14 @@ use object_store::client::{
     HttpService,
 };
 use reqwest::{Body, Client, Request, Url};
-use tenure_blocking::http::{Transport, fault};
+use tenure_blocking::http::{Transport, collect, fault};
 use tenure_core::{Fault, FaultKind};
 use tenure_s3::Response;
 
 use super::answer::Answer;
 use super::ear::{Ear, Heard};
 use crate::halves::Halves;
-use crate::s3::{client, collect, read_body};
+use crate::s3::{client, read_body};
 
 /// Two HTTP clients: leases have connections of their own.
 #[derive(Clone, Debug)]
