@@ -81,8 +81,9 @@ pub(crate) struct Write {
     /// Whether a read has yet to tell what won: it may be an earlier copy of ours, even one that a layer below
     /// sent on its own.
     was_rejected: bool,
-    /// Whether an attempt was put off, and no read has shown since that it was not applied all the same: some
-    /// stores ask to slow down when too few of their disks have confirmed a write.
+    /// Whether an attempt was put off or interfered with, and no read has shown since that the write was not applied all
+    /// the same: some stores ask to slow down when too few of their disks have confirmed a write, and what interferes
+    /// may be another copy of ours that a layer below sent on its own.
     was_put_off: bool,
     failures: u32,
     /// What the last reads showed instead of a record, if they did.
@@ -161,6 +162,7 @@ impl Write {
             WriteReply::Conflict if env.has(Defect::ConflictIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Conflict => {
                 self.conflicts += 1;
+                self.was_put_off = true;
                 self.read(env);
             }
             WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
