@@ -22,6 +22,8 @@ use tenure_core::{
 enum Act {
     /// A conflict, without effect.
     Conflict,
+    /// It is done, and what interferes is said to be another.
+    ConflictDone,
     /// It is done and answered.
     Do,
     /// Another client's write goes first.
@@ -76,6 +78,10 @@ impl Store for Scripted {
         self.sent.lock().expect("no panic").push(write.body.to_vec());
         Reply::Write(match act {
             Act::Conflict => WriteReply::Conflict,
+            Act::ConflictDone => {
+                self.store.execute(op);
+                WriteReply::Conflict
+            }
             Act::Do => return self.store.execute(op),
             Act::Overtaken => {
                 let body = br#"{"node":"other.1","epoch":9,"write":"other.1#1"}"#;
@@ -217,6 +223,12 @@ fn a_write_that_landed_without_an_answer_is_applied() {
 #[test]
 fn a_write_that_was_put_off_and_then_refused_is_looked_for() {
     let bench = bench(&[Act::ThrottleDone, Act::Refuse], &[]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+}
+
+#[test]
+fn a_write_that_was_interfered_with_and_then_refused_is_looked_for() {
+    let bench = bench(&[Act::ConflictDone, Act::Refuse], &[Act::LoseRequest; 3]);
     assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
 }
 

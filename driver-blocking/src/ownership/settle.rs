@@ -48,8 +48,9 @@ impl OwnershipStore {
         let body: Arc<[u8]> = body.into();
         // Whether some attempt may have been applied, or may yet be.
         let mut open = false;
-        // Whether one was put off, and no read has shown since that it was not applied all the same: some stores ask to
-        // slow down when too few of their disks have confirmed a write.
+        // Whether one was put off or interfered with, and no read has shown since that it was not applied all the same: some
+        // stores ask to slow down when too few of their disks have confirmed a write, and what interferes may be a copy
+        // that a layer below sent on its own.
         let mut put_off = false;
         let mut rejections = 0;
         let mut last = Fault::new(FaultKind::Unavailable, "others keep interfering");
@@ -61,7 +62,7 @@ impl OwnershipStore {
                     open = true;
                     last = Fault::new(FaultKind::Malformed, "applied under a weak etag");
                 }
-                WriteReply::Conflict => {}
+                WriteReply::Conflict => put_off = true,
                 WriteReply::NotApplied(fault) => last = fault,
                 WriteReply::Refused(fault) if !(open || put_off) => return Err(OwnershipError::Store(fault)),
                 WriteReply::Refused(fault) => last = fault,
