@@ -81,6 +81,13 @@ impl Failure {
         Self { code, ..self }
     }
 
+    /// Says one more thing to people.
+    #[must_use]
+    pub(crate) fn hinting(mut self, hint: &str) -> Self {
+        self.message = format!("{}; {hint}", self.message);
+        self
+    }
+
     /// Adds a fact for programs.
     #[must_use]
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {

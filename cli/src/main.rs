@@ -7,6 +7,7 @@ mod demo;
 mod dev_store;
 mod doctor;
 mod exit;
+mod hints;
 mod inspect;
 mod log;
 mod nodes;

@@ -1,13 +1,17 @@
 //! From the command line to a store and to a node's configuration.
 
+use std::env;
+
 use rustix::system::uname;
 use tenure_blocking::OpenOptions;
-use tenure_core::Config;
+use tenure_blocking::open::{Place, resolve};
+use tenure_core::{Config, JoinError};
 #[cfg(feature = "object-store")]
 use tenure_tokio::Bridged;
 
 use crate::args::Global;
 use crate::exit::Failure;
+use crate::hints;
 use crate::inspect::Inspector;
 use crate::log::{Log, Logged};
 
@@ -29,6 +33,24 @@ pub(crate) fn inspector(global: &Global) -> Result<Inspector, Failure> {
 pub(crate) fn asynchronous(global: &Global) -> Result<Logged<tenure_tokio::AnyStore>, Failure> {
     let store = tenure_tokio::open(url(global)?, &options(global))?;
     Ok(Logged::new(store, Log::new(global)))
+}
+
+/// Says why a node could not join; of a store that is unfit, also what others have seen of its kind.
+pub(crate) fn refused(global: &Global, error: JoinError) -> Failure {
+    let is_unfit = matches!(error, JoinError::Unfit(_));
+    let failure = Failure::from(error);
+    match is_unfit.then(|| hint(global)).flatten() {
+        Some(hint) => failure.hinting(hint),
+        None => failure,
+    }
+}
+
+fn hint(global: &Global) -> Option<&'static str> {
+    // It could be opened a moment ago; if it cannot any more there is nothing to add.
+    match resolve(url(global).ok()?, &options(global), |name| env::var(name).ok()).ok()? {
+        Place::File(_) => None,
+        Place::S3(remote) => hints::of_host(remote.bucket.host()),
+    }
 }
 
 /// Returns what the command line says beside the URL.

@@ -294,7 +294,8 @@ impl Write {
             Guard::Match(etag) if etag.is_weak() => {
                 "it, or a proxy before it, gives weak etags, which no compare-and-swap can match"
             }
-            Guard::Absent | Guard::Match(_) => "it rejects a write whose guard holds",
+            Guard::Absent => "it rejects a create, and shows nothing there when it is read",
+            Guard::Match(_) => "it rejects an update of the very version that it shows when it is read",
         }
     }
 

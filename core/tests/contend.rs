@@ -86,6 +86,28 @@ fn bl_06_a_conflict_is_neither_a_loss_nor_a_win() {
 }
 
 #[test]
+fn bl_06_conflicts_again_and_again_end_in_contended_and_not_in_held() {
+    let mut session = Scenario::joined().slow().start();
+    let mut lines = session.feed("t=5 claim a");
+    let (mut at, mut writes) = (5, 0);
+    while !lines.iter().any(|line| line.starts_with("done")) {
+        at += 200;
+        let id = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+        lines = match lines.first() {
+            Some(line) if line.starts_with("read") => session.feed(&format!("t={at} {id} missing")),
+            Some(line) if line.contains("cells/a/") => {
+                writes += 1;
+                session.feed(&format!("t={at} {id} conflict"))
+            }
+            Some(line) if line.contains("nodes/me") => session.feed(&format!("t={at} {id} applied")),
+            _ => session.feed(&format!("t={at} wake")),
+        };
+    }
+    let told = "done t1 error contended: cell a is contended: 17 races lost; try again later";
+    assert_eq!((lines.last().map(String::as_str), writes), (Some(told), 17));
+}
+
+#[test]
 fn bl_30_a_race_for_a_dead_nodes_cell_is_judged_afresh() {
     check(
         Scenario::joined(),
@@ -161,7 +183,7 @@ fn bl_34_a_store_that_rejects_a_guard_that_holds_again_and_again_is_inconsistent
         t=4920 w12 rejected
                -> read r13 cells/a/own.json
         t=4940 r13 missing
-               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a create, and shows nothing there when it is read
                idle
                -> idle until=20340 Renew
         "#,
@@ -190,7 +212,7 @@ fn who_gives_up_on_a_store_that_rejects_a_guard_that_holds_is_told_so() {
                -> read r7 cells/a/own.json
         t=1140 r7 missing
         t=1505 wake
-               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a write whose guard holds
+               -> done t1 error inconsistent: the store contradicts itself about cells/a/own.json: it rejects a create, and shows nothing there when it is read
         "#,
     );
 }

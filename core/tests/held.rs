@@ -211,6 +211,37 @@ fn bl_18_a_tenure_is_judged_by_the_clock_at_the_call_before_any_timer_fires() {
 }
 
 #[test]
+fn bl_18_a_jump_of_the_wall_clock_alone_changes_nothing() {
+    let script = [
+        "t=100 tenure a",
+        "t=3600 wake",
+        "t=3610 w1 applied",
+        "t=3620 verify a",
+        "t=3630 r2 found e9 {\"node\":\"b.1\",\"epoch\":2}",
+        "t=3640 claim a",
+        "t=3650 r3 found e9 {\"node\":\"b.1\",\"epoch\":2}",
+        "t=3660 r4 found l5 {\"node\":\"b.1\",\"expires_ms\":1,\"ttl_ms\":10000} modified=1000 date=1012",
+        "t=7000 wake",
+        "t=12000 authority",
+        "t=12600 authority",
+    ];
+    let told = |walls: &[u64]| -> Vec<Vec<String>> {
+        let mut session = Scenario::joined().held("a").start();
+        let mut walls = walls.iter().cycle();
+        let step = |line: &&str| {
+            session.wall_ms = *walls.next().expect("some time");
+            session.feed(line)
+        };
+        script.iter().map(step).collect()
+    };
+    let steady = told(&[1_700_000_000_000]);
+    // Backwards to the beginning and forward by a hundred years, again and again.
+    assert_eq!(told(&[0, 4_855_000_000_000]), steady);
+    assert_eq!(told(&[4_855_000_000_000, 0, 1_700_003_600_000]), steady);
+    assert!(steady.iter().flatten().any(|line| line.contains("record_replaced")), "{steady:?}");
+}
+
+#[test]
 fn a_tenure_lost_to_garbage_is_given_back_if_the_record_is_sound_after_all() {
     check(
         Scenario::joined().slow().held("a"),

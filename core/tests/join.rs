@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Scenario, check};
+use tenure_core::Config;
 
 #[test]
 fn joining_probes_the_store_and_then_creates_the_lease() {
@@ -92,6 +93,20 @@ fn bl_33_a_store_whose_tag_does_not_change_with_the_content_is_unfit() {
                -> notify fenced store_unfit
         "#,
     );
+}
+
+/// A tag made of size and time differs if the sizes do.
+#[test]
+fn bl_33_the_probe_writes_other_bytes_of_one_length() {
+    for seed in 0..100 {
+        let mut session = Scenario::of(Config::new("me"), 1, seed).start();
+        for line in ["t=0 join", "t=1 w1 applied p1", "t=2 w2 rejected"] {
+            assert_eq!(session.feed(line).len(), 1, "{line}");
+        }
+        let (created, updated) = (session.written(1).0, session.written(3).0);
+        assert_eq!(created.len(), updated.len(), "seed {seed}");
+        assert_ne!(created, updated, "seed {seed}");
+    }
 }
 
 #[test]
@@ -315,7 +330,7 @@ fn a_store_that_refuses_to_create_the_lease_is_unfit() {
     assert_eq!(
         lines,
         [
-            "done t1 error unfit: this store cannot guarantee one owner: it rejects a write whose guard holds",
+            "done t1 error unfit: this store cannot guarantee one owner: it rejects a create, and shows nothing there when it is read",
             "notify fenced store_unfit"
         ]
     );

@@ -153,7 +153,7 @@ fn a_node_whose_handles_are_all_dropped_leaves_by_itself() {
 }
 
 #[test]
-fn a_store_that_hangs_on_cells_costs_neither_the_callers_for_ever_nor_the_lease() {
+fn bl_49_a_store_that_hangs_on_cells_costs_neither_the_callers_for_ever_nor_the_lease() {
     let store = Arc::new(Memory::default());
     let node = join("a", &store);
     let held = node.claim(id("held")).expect("free");
@@ -191,7 +191,9 @@ fn a_store_that_hangs_on_renewals_costs_the_lease_in_time_and_the_reason_is_said
 #[test]
 fn bl_49_a_store_that_panics_fences_the_node_instead_of_leaving_a_zombie() {
     let store = Arc::new(Memory::default());
-    let node = join("a", &store);
+    // Long enough for the trace of the panic, which the lease may end during, to be spelled on a busy machine.
+    let config = config("a").with_ttl(4 * TTL);
+    let node = Node::join(config, Arc::clone(&store)).expect("a fit store");
     let cell = node.claim(id("c")).expect("free");
     store.trap(Some(Trap::Panic("PUT nodes/")));
     assert_eq!(node.fenced_within(LONG), Some(FenceCause::Internal));

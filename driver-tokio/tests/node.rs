@@ -107,7 +107,7 @@ async fn a_claim_that_is_dropped_while_its_write_is_on_its_way_releases_the_cell
 }
 
 #[tokio::test]
-async fn an_application_that_blocks_its_whole_executor_for_longer_than_a_ttl_keeps_its_cells() {
+async fn bl_49_an_application_that_blocks_its_whole_executor_for_longer_than_a_ttl_keeps_its_cells() {
     let store = Arc::new(Memory::default());
     let node = join("a", &store).await;
     let cell = node.claim(id("c")).await.expect("free");
@@ -118,7 +118,7 @@ async fn an_application_that_blocks_its_whole_executor_for_longer_than_a_ttl_kee
 }
 
 #[tokio::test]
-async fn a_tenure_ends_with_its_authority_even_if_the_engine_never_wakes() {
+async fn bl_18_bl_49_a_tenure_ends_with_its_authority_even_if_the_engine_never_wakes() {
     let store = Arc::new(Memory::default());
     let node = join("a", &store).await;
     let cell = node.claim(id("c")).await.expect("free");
@@ -135,7 +135,7 @@ async fn a_tenure_ends_with_its_authority_even_if_the_engine_never_wakes() {
 }
 
 #[tokio::test]
-async fn a_blocking_store_that_hangs_costs_neither_the_callers_for_ever_nor_the_lease() {
+async fn bl_49_a_blocking_store_that_hangs_costs_neither_the_callers_for_ever_nor_the_lease() {
     let store = Arc::new(Memory::default());
     let node = join_threaded("a", &store).await;
     let held = node.claim(id("held")).await.expect("free");
@@ -162,7 +162,13 @@ async fn a_blocking_store_that_hangs_costs_neither_the_callers_for_ever_nor_the_
 async fn bl_49_a_store_that_panics_fences_the_node_instead_of_leaving_a_zombie() {
     for threaded in [false, true] {
         let store = Arc::new(Memory::default());
-        let node = if threaded { join_threaded("a", &store).await } else { join("a", &store).await };
+        // Long enough for the trace of the panic, which the lease may end during, to be spelled on a busy machine.
+        let config = config("a").with_ttl(4 * TTL);
+        let node = match threaded {
+            true => Node::join(config, Threaded::new(Arc::clone(&store))).await,
+            false => Node::join(config, Direct(Arc::clone(&store))).await,
+        };
+        let node = node.expect("a fit store");
         let cell = node.claim(id("c")).await.expect("free");
         store.trap(Some(Trap::Panic("PUT nodes/")));
         assert_eq!(timeout(LONG, node.fenced()).await, Ok(FenceCause::Internal));

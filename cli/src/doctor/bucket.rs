@@ -74,7 +74,7 @@ mod tests {
     use tenure_tokio::{Bucket, Rule, Said, Settings};
 
     #[test]
-    fn a_rule_that_covers_the_prefix_is_warned_of() {
+    fn bl_32_a_rule_that_covers_the_prefix_is_warned_of() {
         let settings = Settings { endpoint: Some("http://127.0.0.1:1".into()), ..Settings::default() };
         let bucket = Bucket::parse("s3://bkt/prod", &settings).expect("legal");
         let rule = |prefix: &str| Rule { id: "old".into(), prefix: prefix.into(), is_narrow: false };

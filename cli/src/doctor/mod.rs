@@ -5,7 +5,6 @@
 //! interrupted: the suite is stopped, and removes what it wrote.
 
 mod bucket;
-mod hints;
 mod progress;
 mod show;
 mod subject;

@@ -9,9 +9,9 @@ use tenure_sim::conformance::{Check, Latency, Outcome, Report, Verdict};
 
 use crate::args::Global;
 use crate::exit::Failure;
+use crate::hints;
 use crate::output::{Output, Printed, printable};
 
-use super::hints;
 use super::subject::Place;
 
 /// The longest bar of a histogram.

@@ -51,7 +51,7 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
     runtime()?.block_on(async {
         let mut signals = Signals::listen(&PASSED_ON)?;
         let node = tokio::select! {
-            joined = Node::join(config, store) => joined?,
+            joined = Node::join(config, store) => joined.map_err(|error| store::refused(global, error))?,
             // It owns nothing yet; a lease that was just created runs out.
             signal = ending(&mut signals) => return Ok(code_of(signal.as_raw())),
         };

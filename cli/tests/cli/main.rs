@@ -8,6 +8,8 @@ mod demo;
 mod dev_store;
 mod doctor;
 mod failures_at_rest;
+mod failures_of_listings;
+mod failures_of_rights;
 mod failures_on_the_wire;
 mod inspect;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
@@ -15,3 +17,4 @@ mod nobody;
 mod run;
 mod support;
 mod takeover;
+mod wire;

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_ttl_is_refused() {
+    fn bl_51_an_absurd_ttl_is_refused() {
         for ttl in ["0", "60001", "-1", "9223372036854775808"] {
             let body = alloc::format!(r#"{{"node":"x","expires_ms":5,"ttl_ms":{ttl}}}"#);
             assert!(LeaseRecord::parse(body.as_bytes()).is_err(), "{ttl}");

@@ -71,6 +71,7 @@ impl Scenario {
             me: engine.node().clone(),
             engine,
             now: Duration::ZERO,
+            wall_ms: 1_700_000_000_000,
             base: 0,
             tickets: SETUP_TICKETS,
             last: 0,
@@ -96,6 +97,8 @@ pub(crate) struct Session {
     pub(crate) me: NodeId,
     /// What the monotonic clock reads.
     now: Duration,
+    /// When the monotonic clock read zero, by the wall clock: whoever changes it lets the latter jump.
+    pub(crate) wall_ms: u64,
     /// The last request number before the transcript began.
     pub(crate) base: u64,
     tickets: u64,
@@ -162,7 +165,7 @@ impl Session {
     pub(crate) fn now(&self) -> Now {
         Now {
             mono: Instant::default().after(self.now),
-            wall: WallTime::from_millis(1_700_000_000_000).after(self.now),
+            wall: WallTime::from_millis(self.wall_ms).after(self.now),
         }
     }
 

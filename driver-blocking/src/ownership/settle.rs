@@ -99,7 +99,10 @@ impl OwnershipStore {
             return Err(OwnershipError::Unsettled { key: key.clone(), fault: last });
         }
         if rejections == SWAPS {
-            let why = "it rejects a write whose guard holds";
+            let why = match guard {
+                Guard::Absent => "it rejects a create, and shows nothing there when it is read",
+                Guard::Match(_) => "it rejects an update of the very version that it shows when it is read",
+            };
             return Err(OwnershipError::Inconsistent { key: key.clone(), why });
         }
         Err(OwnershipError::Store(last))

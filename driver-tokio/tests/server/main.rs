@@ -2,6 +2,7 @@
 
 mod aws;
 mod both;
+mod budgets;
 mod refused;
 mod signatures;
 mod trouble;

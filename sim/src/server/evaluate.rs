@@ -77,6 +77,15 @@ pub(crate) fn apply(
     }
 }
 
+/// Tells whether this answer to this request says what is not there, or what is: for that one needs the right to list.
+pub(crate) fn tells_of_missing(asked: &Asked, answer: &Answer) -> bool {
+    match &asked.what {
+        What::Bucket(_) => true,
+        What::Object(_) => is_reading(asked) && answer.status == 404,
+        What::Other(_) => false,
+    }
+}
+
 /// Returns the tag of these bytes, as S3 makes it: their MD5, in quotes.
 pub(crate) fn tag(body: &[u8]) -> String {
     use core::fmt::Write as _;
@@ -106,6 +115,10 @@ fn is_reading(asked: &Asked) -> bool {
 
 fn no_such_key() -> Answer {
     Answer::error(404, "NoSuchKey", "The specified key does not exist.")
+}
+
+pub(crate) fn denied() -> Answer {
+    Answer::error(403, "AccessDenied", "Access Denied")
 }
 
 pub(crate) fn rejected() -> Answer {

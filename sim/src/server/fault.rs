@@ -33,6 +33,8 @@ pub enum Fault {
     DelayAnswer(Duration),
     /// Evaluated, and never answered: the connection is closed.
     Drop,
+    /// 403 `AccessDenied`: these keys lack a right, or lost it. Not evaluated.
+    Denied,
     /// The answer's body is missing, all else in order.
     EmptyBody,
     /// A 5xx, evaluated or not.
@@ -58,6 +60,8 @@ pub enum Fault {
     MissingRejected,
     /// `If-Match` on a key that does not exist creates it. Unfit.
     MissingCreated,
+    /// 403 for the reading of a key that does not exist, and for every listing: as S3 answers whoever may not list.
+    MissingDenied,
     /// No `Date`.
     NoDate,
     /// No `Last-Modified`, neither in a header nor in a listing.
@@ -104,6 +108,7 @@ pub enum Fault {
 const NAMES: &[(&str, Fault)] = &[
     ("301", Fault::Moved),
     ("307", Fault::Redirect),
+    ("403", Fault::Denied),
     ("409", Fault::Conflict),
     ("412", Fault::Rejected),
     ("429", Fault::Throttle { status: 429, after: None }),
@@ -135,6 +140,7 @@ const NAMES: &[(&str, Fault)] = &[
     ("ignores-if-match", Fault::IgnoresMatch),
     ("late", Fault::Late(Duration::from_secs(3))),
     ("missing-created", Fault::MissingCreated),
+    ("missing-denied", Fault::MissingDenied),
     ("missing-rejected", Fault::MissingRejected),
     ("no-date", Fault::NoDate),
     ("no-modified", Fault::NoModified),

@@ -168,9 +168,22 @@ impl Server {
         self.shared.lock().store.clone()
     }
 
+    /// Puts an object there, as if somebody had written it by now, whatever was there.
+    pub fn put(&self, key: &str, body: &[u8]) {
+        let mut held = self.shared.lock();
+        let at = self.shared.clock.now();
+        held.store.put_by_force(key, body.into(), at);
+    }
+
     /// Returns the requests so far, in the order of their arrival.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.lock().seen().to_vec()
+    }
+
+    /// Blocks until `look` finds what it looks for among the requests so far, at most for `limit`. It looks again
+    /// whenever one arrives, changes the store or is answered; meanwhile the server stands still, so it must not ask it.
+    pub fn wait_for<T>(&self, limit: Duration, look: impl FnMut(&[Seen]) -> Option<T>) -> Option<T> {
+        self.shared.wait_for(limit, look)
     }
 
     /// Returns how many requests there were.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::server::answer::{Answer, Content};
-use crate::server::evaluate::rejected;
+use crate::server::evaluate::{denied, rejected};
 use crate::server::fault::Fault;
 use crate::server::signature::expired;
 
@@ -22,6 +22,7 @@ pub(crate) struct Plan {
     // While it is evaluated.
     pub(crate) conditions: Conditions,
     pub(crate) page: Page,
+    pub(crate) hides_missing: bool,
     // In the answer.
     /// Said in the place of what came of the evaluation.
     pub(crate) failure: Option<Answer>,
@@ -91,6 +92,7 @@ impl Plan {
             Fault::DateAhead(seconds) => self.spoils.push(Spoil::DateAhead(seconds)),
             Fault::Delay(by) => self.delay = Some(by),
             Fault::DelayAnswer(by) => self.delay_answer = Some(by),
+            Fault::Denied => refuse(self, denied()),
             Fault::Drop => self.is_dropped = true,
             Fault::EmptyBody => self.spoils.push(Spoil::NoBody),
             Fault::Error { status, applied: true } => {
@@ -107,6 +109,7 @@ impl Plan {
             Fault::IgnoresMatch => self.conditions.ignores_match = true,
             Fault::Late(by) => self.late = Some(by),
             Fault::MissingCreated => self.conditions.missing_created = true,
+            Fault::MissingDenied => self.hides_missing = true,
             Fault::MissingRejected => self.conditions.missing_rejected = true,
             Fault::Moved => refuse(self, moved()),
             Fault::NoDate => self.spoils.push(Spoil::NoDate),
@@ -145,6 +148,7 @@ fn conflict() -> Answer {
 
 fn error(status: u16) -> Answer {
     let code = match status {
+        501 => "NotImplemented",
         502 => "BadGateway",
         503 => "ServiceUnavailable",
         504 => "GatewayTimeout",

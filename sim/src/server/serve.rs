@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::server::answer::Answer;
 use crate::server::asked::Asked;
-use crate::server::evaluate::{apply, condition};
+use crate::server::evaluate::{apply, condition, denied, tells_of_missing};
 use crate::server::part::{Ending, Part};
 use crate::server::plan::Plan;
 use crate::server::shared::Shared;
@@ -129,7 +129,12 @@ fn evaluate(
         held.changed(number, asked.key());
     }
     drop(held);
-    plan.failure.take().unwrap_or(answer)
+    shared.noted();
+    match plan.failure.take() {
+        Some(failure) => failure,
+        None if plan.hides_missing && tells_of_missing(asked, &answer) => denied(),
+        None => answer,
+    }
 }
 
 /// Spoils the answer as planned, and spells it.
@@ -142,6 +147,7 @@ fn finish(shared: &Shared, number: usize, asked: &Asked, mut answer: Answer, pla
     held.answered(number, answer.status);
     let cut = plan.cut_answer.map(|after| after.unwrap_or_else(|| held.below(ANSWER_ABOUT)));
     drop(held);
+    shared.noted();
     let fate = Fate::new(cut, plan.pace, plan.closes || answer.ending == Ending::Short);
     Outcome::Answered(answer.into_response(&format!("{number:016X}"), asked.path()), fate)
 }

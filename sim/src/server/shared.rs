@@ -2,7 +2,8 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use core::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     /// Requests that will be evaluated although their answer may not be waited for.
     underway: AtomicUsize,
     held: Mutex<Held>,
+    /// Told of every change to the log.
+    log: Condvar,
 }
 
 /// What is only looked at and changed by one at a time.
@@ -74,7 +77,8 @@ impl Shared {
         held: Held,
     ) -> Self {
         let weather = watch::Sender::new(Weather::Clear);
-        Self { bucket, region, verify, clock, weather, underway: AtomicUsize::new(0), held: Mutex::new(held) }
+        let (underway, held, log) = (AtomicUsize::new(0), Mutex::new(held), Condvar::new());
+        Self { bucket, region, verify, clock, weather, underway, held, log }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Held> {
@@ -98,7 +102,29 @@ impl Shared {
             let faults = faults.clone();
             held.seen.push(Seen { at, connection, method, key, faults, status: None, applied: false });
         }
+        drop(held);
+        self.noted();
         (number, faults)
+    }
+
+    /// Lets those look again who wait for something in the log.
+    pub(crate) fn noted(&self) {
+        self.log.notify_all();
+    }
+
+    /// Waits until `look` finds what it looks for in the log, at most for `limit`.
+    pub(crate) fn wait_for<T>(
+        &self,
+        limit: Duration,
+        mut look: impl FnMut(&[Seen]) -> Option<T>,
+    ) -> Option<T> {
+        let mut found = None;
+        let is_missing = |held: &mut Held| {
+            found = look(&held.seen);
+            found.is_none()
+        };
+        drop(self.log.wait_timeout_while(self.lock(), limit, is_missing));
+        found
     }
 
     pub(crate) fn underway(&self, more: isize) {

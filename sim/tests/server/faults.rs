@@ -37,6 +37,7 @@ fn what_is_refused_is_not_applied_and_says_why() {
     for (name, status, code) in [
         ("301", 301, Some("PermanentRedirect")),
         ("307", 307, Some("TemporaryRedirect")),
+        ("403", 403, Some("AccessDenied")),
         ("409", 409, Some("ConditionalRequestConflict")),
         ("412", 412, Some("PreconditionFailed")),
         ("429", 429, Some("TooManyRequests")),
@@ -63,6 +64,18 @@ fn what_is_refused_is_not_applied_and_says_why() {
     assert!(replace(&with(Fault::WrongRegion)).element("Region").is_some());
     assert_eq!(replace(&with(Fault::named("503-after").expect("named"))).header("retry-after"), Some("1"));
     assert_eq!(replace(&with(Fault::named("503").expect("named"))).header("retry-after"), None);
+}
+
+#[test]
+fn without_the_right_to_list_what_is_missing_is_denied_and_what_is_there_is_not() {
+    let server = with(Fault::MissingDenied);
+    assert_eq!(get(&server, "k").status, 200);
+    for line in ["GET /tenure/none", "HEAD /tenure/none", "GET /tenure?list-type=2&prefix=k"] {
+        assert_eq!(ask(&server, line, &[], "").status, 403, "{line}");
+    }
+    assert_eq!(get(&server, "none").element("Code"), Some("AccessDenied"));
+    assert_eq!(put(&server, "none", ("If-Match", OLD), "x").element("Code"), Some("NoSuchKey"));
+    assert_eq!((replace(&server).status, was_applied(&server)), (200, true));
 }
 
 #[test]

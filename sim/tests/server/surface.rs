@@ -1,8 +1,9 @@
 //! S3's own behaviour, with nothing wrong.
 
+use core::time::Duration;
 use std::thread;
 
-use tenure_sim::server::Server;
+use tenure_sim::server::{Seen, Server};
 
 use crate::client::{Answer, ask, create, get, put, start, stored};
 
@@ -49,6 +50,30 @@ fn a_read_of_a_known_version_has_no_body() {
     assert_eq!(ask(&server, "GET /tenure/k", &[("If-None-Match", "\"other\"")], "").status, 200);
     let head = ask(&server, "HEAD /tenure/k", &[], "");
     assert_eq!((head.status, head.header("content-length"), head.body.as_str()), (200, Some("7"), ""));
+}
+
+#[test]
+fn what_was_put_there_by_others_is_an_object_like_any() {
+    let server = start();
+    server.put("k", b"{\"a\":1}");
+    assert_eq!((get(&server, "k").etag(), create(&server, "k", "x").status), (TAG, 412));
+    assert_eq!(put(&server, "k", ("If-Match", TAG), "z").status, 200);
+}
+
+#[test]
+fn the_log_can_be_waited_for() {
+    let server = start();
+    let waited = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let applied = |log: &[Seen]| log.iter().find(|seen| seen.applied).map(|seen| seen.key.clone());
+            server.wait_for(Duration::from_secs(20), applied)
+        });
+        create(&server, "k", "x");
+        waiting.join().expect("no panic")
+    });
+    assert_eq!(waited.as_deref(), Some("k"));
+    let removal = |log: &[Seen]| log.iter().any(|seen| seen.method == "DELETE").then_some(());
+    assert_eq!(server.wait_for(Duration::from_millis(1), removal), None);
 }
 
 #[test]

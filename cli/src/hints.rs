@@ -1,7 +1,7 @@
 //! What is known of stores by the name of their host, before anything is asked.
 
 /// Returns what somebody who keeps cells at this host should know.
-pub(super) fn of_host(host: &str) -> Option<&'static str> {
+pub(crate) fn of_host(host: &str) -> Option<&'static str> {
     let host = host.split(':').next().unwrap_or_default();
     HOSTS
         .iter()

@@ -1,0 +1,88 @@
+//! Entries of `docs/failures.md` about listings: the binary against the fault server.
+
+use serde_json::{Value, json};
+use tenure_sim::server::{Fault, Rule};
+
+use crate::support::{Finished, finish};
+use crate::wire::Wire;
+
+#[test]
+fn bl_46_a_listing_that_cannot_be_ended_is_an_error_and_not_what_was_listed_so_far() {
+    let wire = Wire::new();
+    for cell in ["c1", "c2", "c3"] {
+        assert_eq!(finish(wire.run_on(cell)).code, Some(0));
+    }
+    let cells = wire.tenure(&["cells", "--json"]);
+    assert_eq!(finish(cells).lines().len(), 3);
+    for fault in [Fault::NoToken, Fault::RepeatToken] {
+        wire.0.faults([Rule::new(Fault::ShortPage(1)), Rule::new(fault)]);
+        let done = finish(wire.tenure(&["cells", "--json"]));
+        assert_ne!(done.code, Some(0), "{fault}: {}", done.stdout);
+        assert!(done.error()["message"].as_str().is_some_and(|text| !text.is_empty()), "{fault}");
+    }
+}
+
+#[test]
+fn bl_46_every_page_of_2500_nodes_and_of_their_cells_is_listed() {
+    const COUNT: usize = 2500;
+    let wire = Wire::new();
+    for number in 0..COUNT {
+        let node = format!("n{number:04}.1");
+        let lease = json!({ "node": node, "expires_ms": 0, "fenced_by": "x.1" });
+        wire.0.put(&format!("p/nodes/{node}.json"), lease.to_string().as_bytes());
+        // Each has a character that a listing must spell otherwise, and one that a URL must.
+        let record = json!({ "node": "", "epoch": number + 1 });
+        wire.0.put(&format!("p/cells/c$:{number:04}/own.json"), record.to_string().as_bytes());
+    }
+    let nodes = finish(wire.tenure(&["nodes", "--json"]));
+    let expected: Vec<Value> = (0..COUNT).map(|number| json!(format!("n{number:04}.1"))).collect();
+    assert_eq!(listed(&nodes, "node"), expected);
+    let cells = finish(wire.tenure(&["cells", "--json"]));
+    let expected: Vec<Value> = (0..COUNT).map(|number| json!(format!("c$:{number:04}"))).collect();
+    assert_eq!(listed(&cells, "cell"), expected);
+    // A page has a thousand keys at most, and each record is read once.
+    let listings = wire.0.seen().iter().filter(|seen| !seen.key.ends_with(".json")).count();
+    assert_eq!((listings, wire.0.requests()), (6, 6 + 2 * COUNT));
+}
+
+#[test]
+fn bl_46_a_node_that_no_listing_shows_is_not_dead() {
+    let wire = Wire::new();
+    let mut holder = wire.join("a");
+    assert_eq!(holder.claim("c1"), 1);
+    let mut other = wire.join("b");
+    // Whatever is listed, there is but one record on it, and it is not the holder's.
+    wire.0.put("p/nodes/!.json", b"{}");
+    wire.0.faults([Rule::new(Fault::ShortPage(1)), Rule::new(Fault::RepeatToken)]);
+    let listed = other.call(json!({ "do": "peers" }));
+    assert_eq!(listed["error"]["kind"], "inconsistent", "{listed}");
+    let refused = other.call(json!({ "do": "claim", "cell": "c1" }));
+    assert_eq!(refused["error"]["kind"], "held", "{refused}");
+    assert_eq!(holder.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 1);
+}
+
+#[test]
+fn bl_38_a_listing_answered_200_with_an_error_inside_is_no_empty_fleet() {
+    let wire = Wire::new();
+    let _agent = wire.join("a");
+    // An error, or half a page, is asked for again; something that no store says is not.
+    for (fault, is_tried_again) in [
+        (Fault::ErrorInSuccess, true),
+        (Fault::Truncate, true),
+        (Fault::EmptyBody, false),
+        (Fault::Html(200), false),
+    ] {
+        wire.0.faults([Rule::new(fault).on("GET").times(1)]);
+        let shown = finish(wire.tenure(&["nodes", "--json"])).lines().len();
+        assert_eq!(shown, usize::from(is_tried_again), "{fault}");
+        wire.0.faults([Rule::new(fault).on("GET")]);
+        let done = finish(wire.tenure(&["nodes", "--json"]));
+        assert_ne!(done.code, Some(0), "{fault}");
+        assert_eq!(done.stdout, "", "{fault}");
+    }
+}
+
+fn listed(done: &Finished, name: &str) -> Vec<Value> {
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    done.lines().iter().map(|line| line[name].clone()).collect()
+}
