@@ -89,6 +89,13 @@ impl Version {
         matches!((self.modified, earlier.modified), (Some(new), Some(old)) if new < old)
     }
 
+    /// Tells whether this version claims to be later than `date`, the date of an answer that shows it, by more than the
+    /// two may disagree: judged by such stamps it would live until the date has caught up.
+    pub(crate) fn is_ahead_of(&self, date: Option<StoreTime>, config: &Config) -> bool {
+        let most = config.clock.unit + config.clock.margin;
+        matches!((self.modified, date), (Some(modified), Some(date)) if modified.since(date) > most)
+    }
+
     /// Tells whether the store's clock can judge this version, in an answer whose store clock read `date`.
     pub(crate) fn is_stamped(&self, date: Option<StoreTime>) -> bool {
         self.modified.is_some() && date.is_some()

@@ -366,6 +366,9 @@ impl Peers {
         env: &mut Env,
     ) -> Step {
         version.shown_again(stamps);
+        if version.is_ahead_of(stamps.date, &env.config) {
+            self.clock.distrust();
+        }
         let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
         let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
         // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
@@ -417,8 +420,12 @@ impl Peers {
         match (fate, &active.state) {
             (Fate::Applied { .. }, State::Fencing(_)) => Some(Step::Fenced),
             (Fate::Lost(_), State::Fencing(_)) if env.has(Defect::LostFenceIsDead) => Some(Step::Fenced),
-            // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again.
-            (Fate::Applied { .. } | Fate::Lost(_), _) => Some(Step::Go(self.read(node, env))),
+            // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again, at all of it: the
+            // version that is known is there no more, and a store that compares contents would say that it is.
+            (Fate::Applied { .. } | Fate::Lost(_), _) => {
+                self.known.remove(node);
+                Some(Step::Go(self.read(node, env)))
+            }
             // Not settled in time. Nothing is lost by leaving it at that: wherever it lands later, the version
             // that it replaces was too old, or nothing was there.
             // An attempt on its way is awaited all the same: the next to ask would send another beside it.

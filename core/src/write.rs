@@ -81,8 +81,9 @@ pub(crate) struct Write {
     /// Whether a read has yet to tell what won: it may be an earlier copy of ours, even one that a layer below
     /// sent on its own.
     was_rejected: bool,
-    /// Whether an attempt was put off, and no read has shown since that it was not applied all the same: some
-    /// stores ask to slow down when too few of their disks have confirmed a write.
+    /// Whether an attempt was put off or interfered with, and no read has shown since that the write was not applied all
+    /// the same: some stores ask to slow down when too few of their disks have confirmed a write, and what interferes
+    /// may be another copy of ours that a layer below sent on its own.
     was_put_off: bool,
     failures: u32,
     /// What the last reads showed instead of a record, if they did.
@@ -150,6 +151,10 @@ impl Write {
             return Fate::Pending;
         }
         match reply {
+            // The store gives none, or a join would have been refused: it is a proxy that says so, or that made it weak.
+            WriteReply::Applied { etag } if etag.is_weak() => {
+                self.unknown(Fault::new(FaultKind::Malformed, "applied under a weak etag"), env);
+            }
             WriteReply::Applied { etag } => {
                 let counts_from = if env.has(Defect::TtlFromReply) { env.mono() } else { self.sent };
                 return Fate::Applied { etag, counts_from };
@@ -157,6 +162,7 @@ impl Write {
             WriteReply::Conflict if env.has(Defect::ConflictIsLost) => return Fate::Lost(Current::Missing),
             WriteReply::Conflict => {
                 self.conflicts += 1;
+                self.was_put_off = true;
                 self.read(env);
             }
             WriteReply::NotApplied(fault) => self.failed(fault, Then::Send, env),
@@ -182,14 +188,7 @@ impl Write {
             WriteReply::Unknown(fault) if env.has(Defect::UnknownIsNotApplied) => {
                 self.failed(fault, Then::Send, env);
             }
-            WriteReply::Unknown(fault) => {
-                self.is_unsettled = true;
-                let first = self.failures == 0;
-                self.failed(fault, Then::Read, env);
-                if first {
-                    self.read(env);
-                }
-            }
+            WriteReply::Unknown(fault) => self.unknown(fault, env),
         }
         Fate::Pending
     }
@@ -354,6 +353,16 @@ impl Write {
     fn read(&mut self, env: &mut Env) {
         let (target, key) = (self.target.clone(), self.key.clone());
         self.phase = Phase::Reading(env.read_in(Lane::Settle, target, key, None, self.urgent));
+    }
+
+    /// The attempt may have been applied, may yet be, or is lost: the first time, look at once.
+    fn unknown(&mut self, fault: Fault, env: &mut Env) {
+        self.is_unsettled = true;
+        let first = self.failures == 0;
+        self.failed(fault, Then::Read, env);
+        if first {
+            self.read(env);
+        }
     }
 
     fn failed(&mut self, fault: Fault, then: Then, env: &mut Env) {

@@ -524,3 +524,23 @@ fn bl_53_who_loses_a_third_race_looks_no_more_often_than_who_waits() {
         "#,
     );
 }
+
+#[test]
+fn a_cancelled_claim_that_was_interfered_with_is_looked_at_before_it_is_forgotten() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        # A proxy has sent it twice: the second copy is told of the first, which is on its way.
+        t=40   w2 conflict
+               -> read r3 cells/a/own.json
+        t=50   cancel t1
+        t=60   r3 found w2
+               -> write w4 cells/a/own.json match=w2 released epoch=1
+        t=80   w4 applied
+        "#,
+    );
+}

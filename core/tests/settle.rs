@@ -346,6 +346,29 @@ fn bl_04_a_refusal_does_not_settle_a_throttled_attempt() {
 }
 
 #[test]
+fn bl_40_a_success_under_a_weak_tag_proves_nothing_until_it_is_read_back() {
+    check(
+        Scenario::joined(),
+        r#"
+        t=0    claim a
+               -> read r1 cells/a/own.json
+        t=20   r1 missing
+               -> write w2 cells/a/own.json absent node=me epoch=1
+        # A gateway's page, or a proxy that weakened the tag of a true answer.
+        t=40   w2 applied W/"page"
+               -> read r3 cells/a/own.json
+        t=60   r3 missing
+               -> write w4 cells/a/own.json absent node=me epoch=1
+        t=80   w4 applied W/"e1"
+        t=200  wake
+               -> read r5 cells/a/own.json
+        t=220  r5 found w2
+               -> done t1 claimed epoch=1
+        "#,
+    );
+}
+
+#[test]
 fn bl_38_an_answer_of_garbage_settles_nothing() {
     check(
         Scenario::joined(),

@@ -170,6 +170,55 @@ fn stamps_that_go_backwards_are_not_trusted_again() {
 }
 
 #[test]
+fn a_stamp_that_is_later_than_the_date_is_not_trusted_and_keeps_no_cell_from_being_taken() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=0    claim a wait=30s
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        # The store's clock was set back by an hour, or a proxy dates answers by its own. By the stamps it lives for an hour.
+        t=2    r2 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":3000} modified=5000 date=1400
+        t=2500 wake
+               -> read r3 cells/a/own.json unless=e9
+        t=2501 r3 unchanged
+               -> read r4 nodes/b.1.json unless=l5
+        t=2502 r4 unchanged date=1402
+        t=4000 wake
+               -> read r5 cells/a/own.json unless=e9
+        t=4001 r5 unchanged
+               -> read r6 nodes/b.1.json unless=l5
+        t=4002 r6 unchanged date=1404
+               -> write w7 nodes/b.1.json match=l5 tombstone by=me
+        "#,
+    );
+}
+
+#[test]
+fn stamps_that_disagree_within_the_margin_are_trusted() {
+    check(
+        Scenario::joined().slow(),
+        r#"
+        t=0    claim a wait=30s
+               -> read r1 cells/a/own.json
+        t=1    r1 found e9 {"node":"b.1","epoch":6}
+               -> read r2 nodes/b.1.json
+        t=2    r2 found l5 {"node":"b.1","expires_ms":1,"ttl_ms":3000} modified=1003 date=1000
+        t=4000 wake
+               -> read r3 cells/a/own.json unless=e9
+        t=4001 r3 unchanged
+        t=8000 wake
+               -> read r4 cells/a/own.json unless=e9
+        t=8001 r4 unchanged
+               -> read r5 nodes/b.1.json unless=l5
+        # A second less than the ttl, the unit and the margin since the stamp.
+        t=8002 r5 unchanged date=1008
+        "#,
+    );
+}
+
+#[test]
 fn a_date_that_runs_away_from_our_clock_is_not_trusted() {
     check(
         Scenario::joined().slow(),

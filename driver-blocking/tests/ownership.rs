@@ -22,6 +22,8 @@ use tenure_core::{
 enum Act {
     /// A conflict, without effect.
     Conflict,
+    /// It is done, and what interferes is said to be another.
+    ConflictDone,
     /// It is done and answered.
     Do,
     /// Another client's write goes first.
@@ -40,6 +42,10 @@ enum Act {
     Twice,
     /// It is put off.
     Throttle,
+    /// It is done, and put off all the same.
+    ThrottleDone,
+    /// It is answered by something before the store, whose pages have weak tags.
+    Weaken,
     /// It is rejected whatever the guard.
     Reject,
 }
@@ -72,6 +78,10 @@ impl Store for Scripted {
         self.sent.lock().expect("no panic").push(write.body.to_vec());
         Reply::Write(match act {
             Act::Conflict => WriteReply::Conflict,
+            Act::ConflictDone => {
+                self.store.execute(op);
+                WriteReply::Conflict
+            }
             Act::Do => return self.store.execute(op),
             Act::Overtaken => {
                 let body = br#"{"node":"other.1","epoch":9,"write":"other.1#1"}"#;
@@ -88,6 +98,11 @@ impl Store for Scripted {
             Act::Refuse => WriteReply::Refused(Fault::new(FaultKind::Denied, "no")),
             Act::Reject => WriteReply::Rejected,
             Act::Throttle => WriteReply::Throttled { after: None },
+            Act::ThrottleDone => {
+                self.store.execute(op);
+                WriteReply::Throttled { after: None }
+            }
+            Act::Weaken => WriteReply::Applied { etag: ETag::new(b"W/\"page\"").expect("not empty") },
             Act::Twice => {
                 self.store.execute(op.clone());
                 return self.store.execute(op);
@@ -203,6 +218,25 @@ fn a_write_that_landed_without_an_answer_is_applied() {
         let sent = bench.sent();
         assert!(sent.iter().all(|body| *body == sent[0]), "attempts of one write differ");
     }
+}
+
+#[test]
+fn a_write_that_was_put_off_and_then_refused_is_looked_for() {
+    let bench = bench(&[Act::ThrottleDone, Act::Refuse], &[]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+}
+
+#[test]
+fn a_write_that_was_interfered_with_and_then_refused_is_looked_for() {
+    let bench = bench(&[Act::ConflictDone, Act::Refuse], &[Act::LoseRequest; 3]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+}
+
+#[test]
+fn bl_40_a_success_under_a_weak_tag_is_read_back() {
+    let bench = bench(&[Act::Weaken], &[]);
+    assert_eq!(bench.claim(), Ok(CasOutcome::Applied));
+    assert_eq!((bench.sent().len(), bench.owner().map(|owner| owner.record.epoch)), (2, Some(epoch(1))));
 }
 
 #[test]

@@ -216,6 +216,13 @@ impl<'v> Verdict<'v> {
         explain(kind, self.about, self.subject, self.response, &self.error)
     }
 
+    /// Says why a success is none.
+    fn page(&self) -> Fault {
+        let (subject, status) = (printable(self.subject, MESSAGE_MAX), self.response.status);
+        let why = "with a page of something between here and the store";
+        Fault::new(FaultKind::Malformed, format!("{subject} answered {status} {why}"))
+    }
+
     fn after(&self) -> Option<Duration> {
         self.response.headers.pause()
     }
@@ -259,11 +266,13 @@ pub fn read_reply(about: &About<'_>, op: &ReadOp, response: &Response<'_>) -> Re
 
 /// Turns the answer to a write into its reply.
 ///
-/// A weak tag is handed on as it is (BL-40): no compare-and-swap can match it, and the engine says so.
+/// A weak tag is handed on as it is (BL-40): no compare-and-swap can match it, and the engine says so. A page is no
+/// proof of a write, whatever its status and its tag: see [`is_page`].
 pub fn write_reply(about: &About<'_>, op: &WriteOp, response: &Response<'_>) -> WriteReply {
     let verdict = Verdict::new(about, op.key.as_str(), response);
     match verdict.class {
         Class::Success => match response.headers.etag() {
+            Some(_) if is_page(response) => WriteReply::Unknown(verdict.page()),
             Some(etag) => WriteReply::Applied { etag },
             None => WriteReply::Unknown(verdict.fault(FaultKind::Malformed)),
         },
@@ -352,6 +361,13 @@ fn is_throttling(code: &str) -> bool {
         code,
         "RequestLimitExceeded" | "SlowDown" | "Throttling" | "ThrottlingException" | "TooManyRequests"
     )
+}
+
+/// Tells whether an answer to a write comes from whatever stands between us and the store: a gateway that is being
+/// redeployed answers every method with a page, and its framework gives each page a tag. Stores answer a write
+/// without a body, or else with the request id that S3 servers give.
+fn is_page(response: &Response<'_>) -> bool {
+    !response.body.is_empty() && response.headers.request_id.is_none()
 }
 
 /// Tells whether the end of the body is known to be its end, rather than that of a connection cut short.

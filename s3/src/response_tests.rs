@@ -164,6 +164,20 @@ fn bl_38_row_an_error_body_breaks_the_promise_of_its_status() {
 }
 
 #[test]
+fn bl_38_a_page_proves_no_write_whatever_its_tag() {
+    for (status, etag) in [(200, "W/\"page\""), (200, "\"page\""), (201, "\"page\"")] {
+        let page = answer(status, "").with("etag", etag).saying("<!doctype html><h1>Soon</h1>");
+        for reply in [page.create(), page.update()] {
+            let WriteReply::Unknown(fault) = reply else { panic!("{reply:?}") };
+            assert!(fault.to_string().contains("between here and the store"), "{fault}");
+        }
+        // A store that has something to say about a success says who it is.
+        let told = page.with("x-amz-request-id", "4");
+        assert!(matches!(told.update(), WriteReply::Applied { .. }));
+    }
+}
+
+#[test]
 fn row_304_is_unchanged_for_a_read_that_named_a_version() {
     let date = answer(304, "").with("date", "Sun, 06 Nov 1994 08:49:37 GMT");
     assert_eq!(date.read_unless(), ReadReply::Unchanged(Stamps { modified: None, date: Some(SUNDAY) }));

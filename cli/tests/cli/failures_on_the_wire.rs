@@ -300,6 +300,15 @@ fn bl_38_a_claim_answered_200_with_an_error_inside_is_settled() {
 }
 
 #[test]
+fn bl_38_a_claim_answered_200_with_a_page_of_something_before_the_store_is_settled() {
+    let wire = Wire::new();
+    let mut agent = wire.join("a");
+    wire.0.faults([on_cells(Fault::Html(200), "PUT").times(1)]);
+    assert_eq!(agent.claim("c1"), 1);
+    assert_eq!(wire.versions("c1"), 1, "nothing is owned that is not in the store");
+}
+
+#[test]
 fn bl_40_a_proxy_that_weakens_tags_is_named() {
     let done = Wire::with(Fault::WeakTag).run();
     assert_eq!((done.code, done.stdout.as_str()), (Some(76), ""), "{}", done.stderr);

@@ -64,9 +64,11 @@ impl Clock {
         })
     }
 
-    /// Returns the date for an answer that was read before this call and shows a version of `modified`.
+    /// Returns the date for an answer that was read before this call and shows a version of `modified`. A version that is
+    /// later by more than a tick was written before somebody set the clock back, and whoever judges it must see that.
     pub(super) fn date_after(&self, modified: StoreTime) -> Result<StoreTime, Errno> {
-        Ok(self.date()?.max(modified))
+        let date = self.date()?;
+        Ok(if modified <= date.after(TICK) { date.max(modified) } else { date })
     }
 
     /// Returns the date for a listing that was read before this call and whose newest version is `newest`.
@@ -140,6 +142,7 @@ fn has_fraction(time: StoreTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Clock, Grain, TICK};
+    use core::time::Duration;
 
     fn clock(grain: Grain) -> Clock {
         let name = format!("tenure-clock-{}-{grain:?}", std::process::id());
@@ -160,6 +163,15 @@ mod tests {
         assert!(clock.date_after(now).expect("a time") >= now);
         let newest = super::touch(&clock.file).expect("a time");
         assert!(clock.date_after_all(newest).expect("a time") >= newest);
+    }
+
+    #[test]
+    fn a_version_from_before_the_clock_was_set_back_is_later_than_its_date() {
+        for grain in [Grain::Exact, Grain::Ticks] {
+            let clock = clock(grain);
+            let before = clock.date().expect("a time").after(Duration::from_secs(3600));
+            assert!(clock.date_after(before).expect("a time") < before, "{grain:?}");
+        }
     }
 
     #[test]

@@ -48,20 +48,32 @@ impl OwnershipStore {
         let body: Arc<[u8]> = body.into();
         // Whether some attempt may have been applied, or may yet be.
         let mut open = false;
+        // Whether one was put off or interfered with, and no read has shown since that it was not applied all the same: some
+        // stores ask to slow down when too few of their disks have confirmed a write, and what interferes may be a copy
+        // that a layer below sent on its own.
+        let mut put_off = false;
         let mut rejections = 0;
         let mut last = Fault::new(FaultKind::Unavailable, "others keep interfering");
         for attempt in 1..=SWAPS {
             match self.send(key, &guard, &body) {
-                WriteReply::Applied { etag } => return Ok(Some(etag)),
-                WriteReply::Conflict => {}
+                WriteReply::Applied { etag } if !etag.is_weak() => return Ok(Some(etag)),
+                // A proxy weakened the tag of a true answer, or answered by itself.
+                WriteReply::Applied { .. } => {
+                    open = true;
+                    last = Fault::new(FaultKind::Malformed, "applied under a weak etag");
+                }
+                WriteReply::Conflict => put_off = true,
                 WriteReply::NotApplied(fault) => last = fault,
-                WriteReply::Refused(fault) if !open => return Err(OwnershipError::Store(fault)),
+                WriteReply::Refused(fault) if !(open || put_off) => return Err(OwnershipError::Store(fault)),
                 WriteReply::Refused(fault) => last = fault,
                 WriteReply::Rejected => rejections += 1,
                 WriteReply::Throttled { after } => {
                     last = Fault::new(FaultKind::Throttled, "the writes were put off each time");
+                    put_off = true;
                     pause(rest(after));
-                    continue;
+                    if attempt < SWAPS {
+                        continue;
+                    }
                 }
                 WriteReply::Unknown(fault) => {
                     open = true;
@@ -72,10 +84,10 @@ impl OwnershipStore {
                 Ok(Decision::Applied(etag)) => return Ok(Some(etag)),
                 Ok(Decision::Corrupt(bad)) => return Err(OwnershipError::Bad(bad)),
                 Ok(Decision::Lost) => return Ok(None),
-                Ok(Decision::Open) => {}
+                Ok(Decision::Open) => put_off = false,
                 // A rejection whose reason cannot be seen may hide that an earlier copy of ours won.
                 Err(fault) => {
-                    open |= rejections > 0;
+                    open |= rejections > 0 || put_off;
                     last = fault;
                 }
             }

@@ -18,6 +18,7 @@ pub(super) struct Ear(Arc<Shared>);
 struct Shared {
     is_lease: bool,
     reads: bool,
+    writes: bool,
     max: usize,
     between: Mutex<Option<Between>>,
     heard: Mutex<Heard>,
@@ -48,6 +49,7 @@ impl Ear {
         Self(Arc::new(Shared {
             is_lease: is_lease(op),
             reads: matches!(op, Op::Read(_)),
+            writes: matches!(op, Op::Write(_)),
             max: reply_max(op),
             between: Mutex::default(),
             heard: Mutex::default(),
@@ -59,6 +61,7 @@ impl Ear {
         Self(Arc::new(Shared {
             is_lease: false,
             reads: false,
+            writes: false,
             max: LIST_MAX,
             between: Mutex::default(),
             heard: Mutex::default(),
@@ -95,6 +98,12 @@ impl Ear {
     /// Tells whether a body of `len` bytes makes an answer unusable; see [`tenure_s3::is_too_long`].
     pub(super) fn is_too_long(&self, status: u16, len: usize) -> bool {
         len > self.0.max && !(self.0.reads && status == 200)
+    }
+
+    /// Tells whether an answer of `len` bytes comes from whatever stands between us and the store: neither cloud says
+    /// anything in the body of a write's success, and a gateway's page proves no write.
+    pub(super) fn is_page(&self, status: u16, len: usize) -> bool {
+        self.0.writes && (200..300).contains(&status) && len > 0
     }
 
     pub(super) fn hear(&self, heard: Heard) {

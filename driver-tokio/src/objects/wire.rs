@@ -52,6 +52,10 @@ impl Wire {
             let why = format!("the answer is longer than {} bytes", ear.max());
             return Err(silent(ear, Fault::new(FaultKind::Malformed, why)));
         }
+        if ear.is_page(status.as_u16(), body.len()) {
+            let why = format!("a write was answered {} with a page", status.as_u16());
+            return Err(silent(ear, Fault::new(FaultKind::Malformed, why)));
+        }
         let azure_code = headers.get("x-ms-error-code").map(|code| code.as_bytes());
         let heard = Response { status: status.as_u16(), headers: collect(&headers), body: &body };
         ear.hear(Heard::Answer(Answer::new(&heard, azure_code)));

@@ -63,6 +63,17 @@ fn azure_guards_writes_by_tag() {
 }
 
 #[test]
+fn bl_38_a_success_with_anything_inside_proves_no_write() {
+    for inside in ["<!doctype html><h1>Soon</h1>", &error("InternalError")] {
+        let headers = [("ETag", "\"9b2c\""), ("x-goog-generation", "7"), DATE];
+        for (cloud, status) in [(google as fn(&str) -> _, "200 OK"), (azure, "201 Created")] {
+            let answer = answer(status, &headers, inside);
+            assert_eq!(put(cloud, Guard::Absent, answer, "date").0, "unknown Malformed", "{inside}");
+        }
+    }
+}
+
+#[test]
 fn an_update_that_google_cannot_guard_is_never_sent() {
     let (server, endpoint) = start(|_| Act::Answer(answer("200 OK", &[], "")));
     let reply = execute(&google(&endpoint), write(Guard::Match(tag("\"no generation\"")), TIMEOUT));

@@ -93,6 +93,7 @@ impl Answer {
 
     /// Spells it out. `id` names the request, `resource` what it was about.
     pub(crate) fn into_response(self, id: &str, resource: &str) -> Response<Part> {
+        let is_of_store = !matches!(self.content, Content::Html(_));
         let (kind, body) = match self.content {
             Content::Nothing => (None, Vec::new()),
             Content::Bytes(bytes) => (Some("application/octet-stream"), bytes.to_vec()),
@@ -120,7 +121,9 @@ impl Answer {
         if self.ending != Ending::Whole {
             set("content-length", &length.to_string());
         }
-        set("x-amz-request-id", id);
+        if is_of_store {
+            set("x-amz-request-id", id);
+        }
         for (name, value) in [
             ("content-type", kind.map(str::to_owned)),
             ("date", self.date.map(clock::http)),

@@ -157,9 +157,10 @@ fn error(status: u16) -> Answer {
     Answer::error(status, code, "We encountered an internal error. Please try again.")
 }
 
+/// A page of something that stands before the store. Web frameworks give their pages tags, whatever the method.
 fn html(status: u16) -> Answer {
     let content = Content::Html(format!("<html><body><h1>{status}</h1></body></html>"));
-    Answer { content, ..Answer::status(status) }
+    Answer { content, etag: Some(format!("W/\"page-{status}\"")), ..Answer::status(status) }
 }
 
 fn moved() -> Answer {
