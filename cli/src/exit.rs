@@ -213,7 +213,13 @@ impl From<ClaimError> for Failure {
         let failure = Self::new(error.kind(), &error);
         match &error {
             ClaimError::Bad(bad) => failure.bad(bad),
-            ClaimError::Contended { conflicts, .. } => failure.with("conflicts", *conflicts),
+            ClaimError::Contended { conflicts, holder, .. } => {
+                let failure = failure.with("conflicts", *conflicts);
+                match holder {
+                    Some(holder) => failure.with("node", holder.as_str()),
+                    None => failure,
+                }
+            }
             ClaimError::Fenced(cause) => Self::of_cause(*cause, failure),
             ClaimError::Held(_, by) | ClaimError::Timeout(_, Some(by)) => failure.held_by(by),
             ClaimError::Inconsistent { key, .. } => failure.with("key", key.as_str()),

@@ -28,7 +28,7 @@ use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::error::BadRecord;
-use crate::id::ETag;
+use crate::id::{ETag, NodeId};
 use crate::record::{LeaseRecord, OwnerRecord, RecordError, check_record};
 use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
@@ -63,6 +63,16 @@ pub(crate) enum Fate {
 pub(crate) enum Current {
     Missing,
     Version { etag: ETag, body: Box<[u8]> },
+}
+
+impl Current {
+    /// Returns the node that the record names, if it is an owner record that names one.
+    pub(crate) fn holder(&self) -> Option<NodeId> {
+        match self {
+            Self::Missing => None,
+            Self::Version { body, .. } => OwnerRecord::parse(body).ok()?.node,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Hash)]

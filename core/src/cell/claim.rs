@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::mem;
 use core::time::Duration;
 
-use super::{Cell, Ctx, Seen, State, Want};
+use super::{Cell, Ctx, Seen, Setback, State, Want};
 use crate::budget::Lane;
 use crate::defects::Defect;
 use crate::error::{BadRecord, ClaimError, HeldBy};
@@ -237,13 +237,17 @@ impl Cell {
             Fate::Lost(current) => {
                 self.conflicts += 1;
                 if self.conflicts > CONFLICTS_MAX {
-                    let conflicts = self.conflicts;
-                    self.fail(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });
+                    let (conflicts, holder) = (self.conflicts, current.holder());
+                    self.fail(ctx, |cell, _| ClaimError::Contended {
+                        cell: cell.clone(),
+                        conflicts,
+                        holder: holder.clone(),
+                    });
                 } else if self.conflicts > 2 {
                     // Who keeps losing looks no more often than who waits.
                     let poll = ctx.env.rng.jitter(ctx.env.config.poll, 100);
                     let at = ctx.env.backoff(self.conflicts - 2).max(ctx.env.mono().after(poll));
-                    self.state = State::Pausing { at, fault: None };
+                    self.state = State::Pausing { at, why: Setback::Race(current.holder()) };
                 } else {
                     // The write was guarded by the epoch before the one it claimed.
                     self.look(current, Epoch::new(epoch.get() - 1), ctx);
@@ -263,7 +267,11 @@ impl Cell {
                     let key = Key::owner(ctx.id);
                     self.answer_wants(ctx, |_, _| ClaimError::Inconsistent { key: key.clone(), why });
                 } else if conflicts > CONFLICTS_MAX {
-                    self.answer_wants(ctx, |cell, _| ClaimError::Contended { cell: cell.clone(), conflicts });
+                    self.answer_wants(ctx, |cell, _| ClaimError::Contended {
+                        cell: cell.clone(),
+                        conflicts,
+                        holder: None,
+                    });
                 }
                 if self.wants.is_empty() && is_harmless {
                     self.state = State::Idle;
@@ -298,7 +306,7 @@ impl Cell {
         self.failures += 1;
         let at = ctx.env.backoff(self.failures);
         let at = rest.map_or(at, |rest| rest.max(at));
-        self.state = State::Pausing { at, fault: Some(fault) };
+        self.state = State::Pausing { at, why: Setback::Fault(fault) };
     }
 
     /// Answers every caller with an error and forgets the cell; no write of ours is on its way.
@@ -339,10 +347,12 @@ impl Cell {
                     ClaimError::Inconsistent { key: Key::owner(ctx.id), why: write.contradiction() }
                 }
                 State::Claiming { write, .. } => ClaimError::Store(write.fault(ctx.env)),
-                State::Pausing { fault: Some(fault), .. } => ClaimError::Store(fault.clone()),
-                State::Pausing { fault: None, .. } => {
-                    ClaimError::Contended { cell: ctx.id.clone(), conflicts: self.conflicts }
-                }
+                State::Pausing { why: Setback::Fault(fault), .. } => ClaimError::Store(fault.clone()),
+                State::Pausing { why: Setback::Race(holder), .. } => ClaimError::Contended {
+                    cell: ctx.id.clone(),
+                    conflicts: self.conflicts,
+                    holder: holder.clone(),
+                },
                 State::Giving(_)
                 | State::Held { .. }
                 | State::Idle

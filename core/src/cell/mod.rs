@@ -110,10 +110,10 @@ enum State {
         verify: Option<Box<Verify>>,
     },
     Judging(Seen),
-    /// A read failed or a race was lost: look again then.
+    /// Something went wrong: look again then.
     Pausing {
         at: Instant,
-        fault: Option<Fault>,
+        why: Setback,
     },
     Reading {
         id: ReadId,
@@ -127,6 +127,15 @@ enum State {
         /// The address of the node that was seen.
         addr: Option<String>,
     },
+}
+
+/// What went wrong with a claim that is made again.
+#[derive(Clone, Debug, Hash)]
+enum Setback {
+    /// A read failed.
+    Fault(Fault),
+    /// A race was lost, to this node if the record said so.
+    Race(Option<NodeId>),
 }
 
 /// A version of the record that names another node.

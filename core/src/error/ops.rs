@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{BadRecord, FenceCause, HeldBy};
 use crate::config::ConfigError;
-use crate::id::CellId;
+use crate::id::{CellId, NodeId};
 use crate::store::{Fault, Key};
 
 /// Why a node could not join.
@@ -36,6 +36,9 @@ pub enum ClaimError {
         cell: CellId,
         /// How many races were lost.
         conflicts: u32,
+        /// Whom the record named when the last of them was lost; nobody if it was free again by then, or if the store
+        /// would not say who won.
+        holder: Option<NodeId>,
     },
     /// This session has ended, or has not begun.
     Fenced(FenceCause),
@@ -200,7 +203,13 @@ impl fmt::Display for ClaimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bad(bad) => write!(f, "{bad}"),
-            Self::Contended { cell, conflicts } => {
+            Self::Contended { cell, conflicts, holder: Some(holder) } => {
+                write!(
+                    f,
+                    "cell {cell} is contended: {conflicts} races lost, the last to {holder}; try again later"
+                )
+            }
+            Self::Contended { cell, conflicts, holder: None } => {
                 write!(f, "cell {cell} is contended: {conflicts} races lost; try again later")
             }
             Self::Fenced(cause) => fenced(f, *cause),
