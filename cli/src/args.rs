@@ -176,7 +176,8 @@ const AGENT_HELP: &str = r#"Requests, one JSON object per line; `id` is any valu
 `release`, `verify` and `transfer` take an "epoch", too, and then speak of that tenure only.
 Answers: {"id":1,"ok":{"cell":"c1","epoch":7}} or {"id":1,"error":{"kind":"held","message":"...",...}}, in
 the order in which they are ready. Unasked: {"event":"joined","node":"..."}, {"event":"lost","cell":"c1",
-"epoch":7,"reason":"..."}, {"event":"fenced","reason":"..."}: the session is over, and every cell with it.
+"epoch":7,"reason":"..."}, {"event":"fenced","reason":"...","headroom_ms":0,"renewed_ms_ago":9000,"fault":"...",
+"by":null}: the session is over, and every cell with it.
 At the end of input, and on SIGTERM or SIGINT, the node leaves and the agent exits 0. At the end of input what
 was asked for is answered first, but no claim waits for another owner any longer."#;
 

@@ -8,6 +8,7 @@ use crate::budget;
 use crate::cell::{Cells, Standing};
 use crate::config::{Config, ConfigError};
 use crate::defects::Defect;
+use crate::ending::Ending;
 use crate::env::{Env, Target};
 use crate::error::FenceCause;
 use crate::event::{Call, Command, Event, Location, Notice, Outcome, Tenure, Ticket};
@@ -134,6 +135,11 @@ impl Engine {
     /// Returns this node's id.
     pub fn node(&self) -> &NodeId {
         &self.env.node
+    }
+
+    /// Returns what there is to tell of the session's end, once it has ended.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.lease.ending()
     }
 
     /// Tells whether this node holds the cell, or has something under way about its record.

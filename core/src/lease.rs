@@ -11,9 +11,11 @@
 //! ```
 
 use core::mem;
+use core::time::Duration;
 
 use crate::config::Config;
 use crate::defects::Defect;
+use crate::ending::Ending;
 use crate::env::{Env, Target};
 use crate::error::{FenceCause, JoinError, PublishError};
 use crate::event::{Notice, Outcome, Ticket};
@@ -24,6 +26,7 @@ use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, W
 use crate::time::{Deadline, Instant, Timer};
 use crate::write::{Current, Fate, Order, Write};
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 
@@ -36,6 +39,8 @@ pub(crate) struct Lease {
     meta: BTreeMap<String, String>,
     /// The last trouble with a renewal, which tells an expiry for lack of rights from a dark store.
     last_fault: Option<Fault>,
+    /// What there is to tell of the session's end.
+    ending: Option<Box<Ending>>,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -79,6 +84,7 @@ impl Lease {
             load: None,
             meta: config.meta.clone(),
             last_fault: None,
+            ending: None,
         }
     }
 
@@ -157,6 +163,8 @@ impl Lease {
 
     /// Ends the session. What a caller of `join` is told depends on what the store last said.
     pub(crate) fn fence(&mut self, cause: FenceCause, env: &mut Env) {
+        let ending = self.ending_of(cause, env);
+        self.ending.get_or_insert_with(|| Box::new(ending));
         match mem::replace(&mut self.state, State::Fenced(cause)) {
             State::Creating { write, ticket } => {
                 let error = match (cause, &self.last_fault) {
@@ -172,6 +180,26 @@ impl Lease {
             }
             State::Fenced(earlier) => self.state = State::Fenced(earlier),
             State::Held(_) | State::Leaving { .. } | State::New | State::Renewing { .. } => {}
+        }
+    }
+
+    /// Returns what there is to tell of the session's end, once it has ended.
+    pub(crate) fn ending(&self) -> Option<&Ending> {
+        self.ending.as_deref()
+    }
+
+    fn ending_of(&self, cause: FenceCause, env: &Env) -> Ending {
+        let until = match &self.state {
+            State::Held(held) | State::Renewing { held, .. } => Some(held.until),
+            State::Leaving { until, .. } => Some(*until),
+            State::Creating { .. } | State::Fenced(_) | State::New | State::Probing { .. } => None,
+        };
+        let lasts = env.config.ttl.saturating_sub(env.config.margin_hold);
+        Ending {
+            headroom: until.map_or(Duration::ZERO, |until| until.since(env.mono())),
+            renewed: until.map(|until| env.mono().since(until.before(lasts))),
+            fault: self.last_fault.clone(),
+            ..Ending::new(cause)
         }
     }
 
@@ -193,6 +221,7 @@ impl Lease {
             Verdict::Unfit(why) => (JoinError::Unfit(why), FenceCause::StoreUnfit),
         };
         env.done(ticket, Outcome::Joined(Err(error)));
+        self.ending = Some(Box::new(Ending::new(cause)));
         self.state = State::Fenced(cause);
         true
     }
@@ -353,17 +382,22 @@ impl Lease {
                 false
             }
             (State::Creating { ticket, .. }, Fate::Refused(fault)) => {
-                self.state = State::Fenced(cause_of(&fault));
+                let cause = cause_of(&fault);
+                self.ending = Some(Box::new(Ending { fault: Some(fault.clone()), ..Ending::new(cause) }));
+                self.state = State::Fenced(cause);
                 env.done(ticket, Outcome::Joined(Err(JoinError::Store(fault))));
                 true
             }
-            (State::Leaving { .. }, _) => {
-                self.state = State::Fenced(FenceCause::Left);
+            (state @ State::Leaving { .. }, _) => {
+                self.state = state;
+                self.fence(FenceCause::Left, env);
                 true
             }
             (state, Fate::Lost(current)) => {
                 self.state = state;
-                self.fence(loss(&current), env);
+                let (cause, by) = loss(&current);
+                self.ending = Some(Box::new(Ending { by, ..self.ending_of(cause, env) }));
+                self.fence(cause, env);
                 true
             }
             (state, _) => {
@@ -383,8 +417,7 @@ impl Lease {
 }
 
 fn end_of_authority(counts_from: Instant, env: &Env) -> Instant {
-    let margin =
-        if env.has(Defect::NoHoldMargin) { core::time::Duration::ZERO } else { env.config.margin_hold };
+    let margin = if env.has(Defect::NoHoldMargin) { Duration::ZERO } else { env.config.margin_hold };
     counts_from.after(env.config.ttl).before(margin)
 }
 
@@ -392,17 +425,18 @@ fn earlier(retry: Option<Deadline>, fence: Deadline) -> Deadline {
     retry.map_or(fence, |retry| retry.min(fence))
 }
 
-/// Returns what a lease that is no longer ours says about its end.
-fn loss(current: &Current) -> FenceCause {
-    match current {
-        Current::Missing => FenceCause::LeaseRemoved,
-        Current::Version { body, .. } => match LeaseRecord::parse(body) {
-            Ok(record) if record.is_tombstone() => FenceCause::LeaseFenced,
-            // A placeholder: the lease was removed, and its key taken to keep us from renewing.
-            Ok(record) if record.fenced_by.is_some() => FenceCause::LeaseRemoved,
-            Ok(_) | Err(_) => FenceCause::LeaseReplaced,
-        },
-    }
+/// Returns what a lease that is no longer ours says about its end, and whom it names.
+fn loss(current: &Current) -> (FenceCause, Option<String>) {
+    let Current::Version { body, .. } = current else { return (FenceCause::LeaseRemoved, None) };
+    let Ok(record) = LeaseRecord::parse(body) else { return (FenceCause::LeaseReplaced, None) };
+    let cause = match record.fenced_by {
+        Some(_) if record.is_tombstone() => FenceCause::LeaseFenced,
+        // A placeholder: the lease was removed, and its key taken to keep us from renewing.
+        Some(_) => FenceCause::LeaseRemoved,
+        None if record.is_tombstone() => FenceCause::LeaseFenced,
+        None => FenceCause::LeaseReplaced,
+    };
+    (cause, record.fenced_by.or_else(|| Some(record.node.as_str().to_string())))
 }
 
 fn cause_of(fault: &Fault) -> FenceCause {

@@ -155,6 +155,7 @@ mod cell;
 mod config;
 mod defects;
 mod digits;
+mod ending;
 mod engine;
 mod env;
 mod error;
@@ -181,6 +182,7 @@ mod write;
 pub use config::{Config, ConfigError, StoreClock, TTL_MAX};
 #[doc(hidden)]
 pub use defects::Defect;
+pub use ending::Ending;
 pub use engine::Engine;
 pub use error::{
     BadRecord, ClaimError, FenceCause, HeldBy, JoinError, LocateError, LossReason, PeersError, PublishError,

@@ -36,6 +36,8 @@ fn authority_ends_exactly_at_first_sent_plus_ttl_minus_margin() {
                -> until=9000
         t=9000 wake
                -> notify fenced expired
+               ending
+               -> expired; last renewed 9000 ms before
                authority
                -> none
         "#,
@@ -209,6 +211,8 @@ fn bl_50_credentials_refused_until_the_end_are_the_cause() {
         t=3410 w1 refused denied
         t=9000 wake
                -> notify fenced credentials
+               ending
+               -> credentials; last renewed 9000 ms before; last trouble: the store denied access
         "#,
     );
 }
@@ -224,6 +228,8 @@ fn bl_09_bl_50_a_removed_lease_fences_at_once_and_is_not_created_again() {
                -> read r2 nodes/me.json
         t=3420 r2 missing
                -> notify fenced lease_removed
+               ending
+               -> lease_removed; last renewed 3420 ms before, 5580 ms of authority left
                tenure a
                -> none
         "#,
@@ -241,6 +247,8 @@ fn bl_50_a_placeholder_means_that_the_lease_was_removed() {
                -> read r2 nodes/me.json
         t=3420 r2 found e9 {"node":"me","expires_ms":99,"ttl_ms":60000,"fenced_by":"b.1","write":"b.1#4"}
                -> notify fenced lease_removed
+               ending
+               -> lease_removed by b.1; last renewed 3420 ms before, 5580 ms of authority left
         "#,
     );
 }
@@ -256,6 +264,8 @@ fn bl_50_a_fenced_lease_fences_at_once() {
                -> read r2 nodes/me.json
         t=3420 r2 found e9 {"node":"me","expires_ms":0,"fenced_by":"b.1"}
                -> notify fenced lease_fenced
+               ending
+               -> lease_fenced by b.1; last renewed 3420 ms before, 5580 ms of authority left
         "#,
     );
 }
@@ -272,6 +282,8 @@ fn bl_16_a_clone_that_renewed_first_ends_the_other() {
         # Our name, our sequence, but not the bytes that this process sent.
         t=3420 r2 found e9 {"node":"me","expires_ms":77,"ttl_ms":10000,"write":"me#3"}
                -> notify fenced lease_replaced
+               ending
+               -> lease_replaced by me.0000000000000001; last renewed 3420 ms before, 5580 ms of authority left
         "#,
     );
 }

@@ -56,11 +56,11 @@ pub use s3::S3Store;
 pub use session::Loss;
 pub use store::Store;
 pub use tenure_core::{
-    BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Entry, Epoch, Fault, FaultKind, FenceCause,
-    Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location, LossReason,
-    NameError, NodeId, Op, Owner, Page, Peer, PeersError, PublishError, ReadOp, ReadReply, ReleaseError,
-    RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError, VerifyError,
-    WatchError, WriteOp, WriteReply,
+    BadRecord, CellId, ClaimError, Config, ConfigError, ETag, Ending, Entry, Epoch, Fault, FaultKind,
+    FenceCause, Guard, HeldBy, JoinError, Key, LeaseRecord, ListOp, ListReply, Load, LocateError, Location,
+    LossReason, NameError, NodeId, Op, Owner, Page, Peer, PeersError, PublishError, ReadOp, ReadReply,
+    ReleaseError, RemoveOp, RemoveReply, Reply, Stamps, StoreClock, StoreTime, Tenure, TransferError,
+    VerifyError, WatchError, WriteOp, WriteReply,
 };
 pub use tenure_s3::{
     Bucket, BucketError, Checksum, Credentials, CredentialsError, Dialect, IfMatch, Issued, Provider,

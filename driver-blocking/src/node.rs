@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 
 use tenure_core::{
-    Call, CellId, ClaimError, Config, FaultKind, FenceCause, JoinError, Load, LocateError, Location, NodeId,
-    Outcome, Peer, PeersError, PublishError, WatchError,
+    Call, CellId, ClaimError, Config, Ending, FaultKind, FenceCause, JoinError, Load, LocateError, Location,
+    NodeId, Outcome, Peer, PeersError, PublishError, WatchError,
 };
 
 use crate::cell::Cell;
@@ -151,6 +151,12 @@ impl Node {
     /// Returns why the session has ended, once it has. Asks nobody.
     pub fn fence_cause(&self) -> Option<FenceCause> {
         self.session.fence().get()
+    }
+
+    /// Returns how the session ended, once it has: how much authority was left, when the lease was last renewed, the last
+    /// trouble with it, and who fenced it. Nothing if it was the driver that failed ([`FenceCause::Internal`]). Asks nobody.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.session.ending()
     }
 
     /// Returns how long this node's cells are held if the lease is never renewed again; zero once the session

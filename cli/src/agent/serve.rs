@@ -155,9 +155,19 @@ impl Agent {
 
     /// Reports the end of the session, and of every tenure with it.
     pub(super) async fn report_fence(&self, cause: FenceCause) {
-        self.log.info(format_args!("fenced ({cause})"));
+        let ending = self.node.ending();
+        match ending {
+            Some(ending) => self.log.info(format_args!("fenced ({ending})")),
+            None => self.log.info(format_args!("fenced ({cause})")),
+        }
         let cells = core::mem::take(&mut *self.cells());
-        let fenced = json!({ "event": "fenced", "reason": cause.as_str() });
+        let mut fenced = json!({ "event": "fenced", "reason": cause.as_str() });
+        if let Some(ending) = ending {
+            fenced["headroom_ms"] = json!(millis(ending.headroom));
+            fenced["renewed_ms_ago"] = json!(ending.renewed.map(millis));
+            fenced["fault"] = json!(ending.fault.as_ref().map(ToString::to_string));
+            fenced["by"] = json!(ending.by);
+        }
         let lines = cells.values().map(|cell| lost(cell, cause.as_str()));
         for line in core::iter::once(fenced).chain(lines) {
             if self.out.send(Outgoing::Line(line)).await.is_err() {
@@ -223,4 +233,8 @@ fn describe_peer(peer: &Peer) -> Value {
         describe(lease, &mut object);
     }
     Value::Object(object)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

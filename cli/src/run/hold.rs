@@ -73,6 +73,9 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
             Ok(run) => run.finish(&mut signals, tick, log).await,
             Err(failure) => (Err(failure), true),
         };
+        if let Some(ending) = node.ending() {
+            log.info(format_args!("fenced ({ending})"));
+        }
         // What may still run keeps the cell from being given to others before the lease has run out.
         if is_gone {
             give_back(node, cell, log).await;

@@ -127,7 +127,19 @@ fn bl_50_every_end_of_a_lease_has_its_own_reason() {
                 let mut agent = Agent::join(&dir, "a", "2s");
                 agent.claim("c1");
                 end(&dir, &format!("nodes/{}.json", agent.node));
-                assert_eq!(agent.event("fenced")["reason"], reason);
+                let fenced = agent.event("fenced");
+                assert_eq!(fenced["reason"], reason);
+                let by = match reason {
+                    "lease_fenced" => json!("x.1"),
+                    "lease_replaced" => json!(agent.node),
+                    _ => Value::Null,
+                };
+                assert_eq!(fenced["by"], by, "{fenced}");
+                // Whoever looks for the cause sees at once whether time had run out.
+                let (headroom, renewed) = (fenced["headroom_ms"].as_u64(), fenced["renewed_ms_ago"].as_u64());
+                assert_eq!(headroom == Some(0), reason == "expired", "{fenced}");
+                assert!(renewed.is_some_and(|ago| reason != "expired" || ago >= 1500), "{fenced}");
+                assert_eq!(fenced["fault"].is_string(), reason == "expired", "{fenced}");
                 assert_eq!(agent.event("lost")["reason"], reason);
                 let _ = fs::remove_dir_all(dir.path().with_extension("moved"));
             });

@@ -353,6 +353,8 @@ fn bl_50_credentials_that_end_under_a_node_are_its_reason() {
     let mut agent = wire.join("a");
     agent.claim("c1");
     wire.0.faults([Rule::new(Fault::Expired)]);
-    assert_eq!(agent.event("fenced")["reason"], "credentials");
+    let fenced = agent.event("fenced");
+    assert_eq!(fenced["reason"], "credentials");
+    assert!(fenced["fault"].as_str().is_some_and(|fault| fault.contains("ExpiredToken")), "{fenced}");
     assert_eq!(agent.event("lost")["reason"], "credentials");
 }

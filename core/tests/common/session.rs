@@ -213,6 +213,7 @@ impl Session {
                 let (body, _) = self.written(input::number(rest));
                 self.short(&String::from_utf8_lossy(&body))
             }
+            "ending" => self.engine.ending().map_or_else(|| "none".to_owned(), ToString::to_string),
             "idle" => {
                 let Command::Idle { until } = self.engine.poll() else { panic!("something was not polled") };
                 match until {

@@ -21,11 +21,11 @@ mod watching;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tenure_core::{
-    Call, CellId, ClaimError, Config, Engine, Fault, FaultKind, FenceCause, Instant, JoinError, NodeId,
-    Outcome, Reply, SessionId, Tenure, Ticket, WatchError,
+    Call, CellId, ClaimError, Config, Ending, Engine, Fault, FaultKind, FenceCause, Instant, JoinError,
+    NodeId, Outcome, Reply, SessionId, Tenure, Ticket, WatchError,
 };
 
 pub use flight::{Job, Lane};
@@ -86,12 +86,19 @@ pub(crate) struct Shared {
     /// When authority ends, in nanoseconds of the monotonic clock; zero while there is none.
     authority: AtomicU64,
     fence: Latch<FenceCause>,
+    /// Set before the latch, if the engine has anything to tell.
+    ending: OnceLock<Ending>,
     tickets: AtomicU64,
 }
 
 impl Shared {
     fn new() -> Self {
-        Self { authority: AtomicU64::new(0), fence: Latch::new(), tickets: AtomicU64::new(0) }
+        Self {
+            authority: AtomicU64::new(0),
+            fence: Latch::new(),
+            ending: OnceLock::new(),
+            tickets: AtomicU64::new(0),
+        }
     }
 
     /// Moves the end of authority; an ended session has none to move.
@@ -102,8 +109,12 @@ impl Shared {
     }
 
     /// Ends the session. Authority goes before anybody is told.
-    fn fence(&self, cause: FenceCause) {
+    fn fence(&self, cause: FenceCause, ending: Option<&Ending>) {
         self.authority.store(0, Ordering::SeqCst);
+        // Of an end that the driver itself brings about the engine knows nothing, or what it knew before.
+        if let Some(ending) = ending.filter(|ending| ending.cause == cause) {
+            self.ending.get_or_init(|| ending.clone());
+        }
         self.fence.set(cause);
     }
 
@@ -166,6 +177,11 @@ impl Session {
     /// Returns why a call got no answer. The pump sets the cause before it drops what waits for answers.
     pub fn cause(&self) -> FenceCause {
         self.shared.fence.get().unwrap_or(FenceCause::Internal)
+    }
+
+    /// Returns what there is to tell of the session's end, once it has ended.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.shared.ending.get()
     }
 
     /// Returns how much authority is left at `now`, were it never renewed again.

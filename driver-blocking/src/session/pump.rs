@@ -268,7 +268,7 @@ impl<I: Io> Pump<I> {
 impl<I> Pump<I> {
     /// Ends the session: authority first, then every tenure, then every watch.
     fn end_all(&mut self, cause: FenceCause) {
-        self.shared.fence(cause);
+        self.shared.fence(cause, self.engine.ending());
         for (_, held) in core::mem::take(&mut self.cells).into_values() {
             if let Some(held) = held.upgrade() {
                 held.end(Loss::Fenced(cause));
