@@ -15,6 +15,9 @@ pub(crate) struct Life {
     pub(crate) state: LifeState,
     /// How long ago the lease was renewed, if the store's stamps tell.
     pub(crate) age: Option<Duration>,
+    /// By how many milliseconds the node's wall clock was ahead of the store's when it was renewed, if the lease tells.
+    /// Nothing is judged by that clock; one that is far off makes what it writes hard to read.
+    pub(crate) clock_ahead_ms: Option<i64>,
     /// The lease, if it can be read.
     pub(crate) lease: Option<LeaseRecord>,
 }
@@ -34,11 +37,11 @@ pub(crate) enum LifeState {
 
 impl Life {
     pub(crate) fn dead() -> Self {
-        Self { state: LifeState::Dead, age: None, lease: None }
+        Self { state: LifeState::Dead, age: None, clock_ahead_ms: None, lease: None }
     }
 
     pub(crate) fn unknown() -> Self {
-        Self { state: LifeState::Unknown, age: None, lease: None }
+        Self { state: LifeState::Unknown, age: None, clock_ahead_ms: None, lease: None }
     }
 
     /// Judges one version of a lease by the stamps of the answer that showed it.
@@ -50,13 +53,22 @@ impl Life {
             (Some(age), Some(date)) => state(&lease.record, age, date, clock),
             (None, _) | (_, None) => LifeState::Unknown,
         };
-        Self { state, age, lease: Some(lease.record) }
+        let clock_ahead_ms = modified.and_then(|modified| clock_ahead_ms(&lease.record, modified));
+        Self { state, age, clock_ahead_ms, lease: Some(lease.record) }
     }
 
     /// Returns where the node is reached, if it says.
     pub(crate) fn addr(&self) -> Option<&str> {
         self.lease.as_ref()?.addr.as_deref().filter(|addr| *addr != "-" && !addr.is_empty())
     }
+}
+
+/// A node writes when its lease would run out by its own clock: a ttl after the renewal.
+fn clock_ahead_ms(lease: &LeaseRecord, modified: StoreTime) -> Option<i64> {
+    let ttl = lease.ttl.filter(|_| !lease.is_tombstone() && lease.fenced_by.is_none())?;
+    let written = i128::from(lease.expires_ms) - i128::try_from(ttl.as_millis()).ok()?;
+    let ahead = written - i128::from(modified.as_nanos() / 1_000_000);
+    Some(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
 }
 
 fn state(lease: &LeaseRecord, age: Duration, date: StoreTime, clock: StoreClock) -> LifeState {

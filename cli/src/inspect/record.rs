@@ -118,13 +118,21 @@ impl NodeState {
         object.insert("state".to_owned(), json!(state));
         object.insert("addr".to_owned(), json!(self.life.addr()));
         object.insert("age_ms".to_owned(), json!(age_ms));
+        object.insert("clock_ahead_ms".to_owned(), json!(self.life.clock_ahead_ms));
         if let Some(lease) = lease {
             describe(lease, &mut object);
         }
+        let renewed = age.map_or_else(|| "-".to_owned(), |age| format!("{:.1} s ago", age.as_secs_f64()));
         let columns = [
             self.node.to_string(),
             state.to_owned(),
-            age.map_or_else(|| "-".to_owned(), |age| format!("{:.1} s ago", age.as_secs_f64())),
+            match self.life.clock_ahead_ms {
+                Some(ahead) if ahead.unsigned_abs() >= FAR_OFF_MS => {
+                    let word = if ahead < 0 { "behind" } else { "ahead" };
+                    format!("{renewed}, by a clock {} {word}", rounded(ahead.unsigned_abs()))
+                }
+                Some(_) | None => renewed,
+            },
             self.life.addr().unwrap_or("-").to_owned(),
         ];
         (Value::Object(object), columns)
@@ -141,3 +149,17 @@ pub(crate) fn describe(lease: &LeaseRecord, object: &mut Map<String, Value>) {
         object.insert("fenced_by".to_owned(), json!(by));
     }
 }
+
+/// Says about how long so many milliseconds are.
+fn rounded(ms: u64) -> String {
+    const MINUTE: u64 = 60_000;
+    let (unit, name) = match ms {
+        0..7_200_000 => (MINUTE, "min"),
+        7_200_000..172_800_000 => (60 * MINUTE, "h"),
+        172_800_000.. => (24 * 60 * MINUTE, "days"),
+    };
+    format!("{} {name}", ms.saturating_add(unit / 2) / unit)
+}
+
+/// From when on a node's clock is remarked upon, in milliseconds.
+const FAR_OFF_MS: u64 = 60_000;

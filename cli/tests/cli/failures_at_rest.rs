@@ -160,6 +160,9 @@ fn bl_51_no_expiry_written_in_a_lease_locks_its_cell() {
             (expires_ms, agent.ask(json!({ "do": "claim", "cell": cell, "wait_ms": 30_000 })))
         })
         .collect();
+    // It is said whose clock wrote nonsense.
+    let nodes = finish(dir.tenure(&["nodes"])).stdout;
+    assert!(nodes.contains(", by a clock 365 days ahead"), "{nodes}");
     for (expires_ms, claim) in claims {
         let granted = agent.answer(claim);
         assert_eq!(granted["ok"]["epoch"], 8, "{expires_ms}: {granted}");
