@@ -267,7 +267,7 @@ pub fn read_reply(about: &About<'_>, op: &ReadOp, response: &Response<'_>) -> Re
 /// Turns the answer to a write into its reply.
 ///
 /// A weak tag is handed on as it is (BL-40): no compare-and-swap can match it, and the engine says so. A page is no
-/// proof of a write, whatever its status and its tag: see [`is_page`].
+/// proof of a write, whatever its status and its tag: a body without the request id that S3 servers give.
 pub fn write_reply(about: &About<'_>, op: &WriteOp, response: &Response<'_>) -> WriteReply {
     let verdict = Verdict::new(about, op.key.as_str(), response);
     match verdict.class {
