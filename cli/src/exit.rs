@@ -191,9 +191,9 @@ impl From<JoinError> for Failure {
         let failure = Self::new(error.kind(), &error);
         match error {
             JoinError::Fenced(cause) => Self::of_cause(cause, failure),
-            JoinError::Config(_) | JoinError::Joined | JoinError::Store(_) | JoinError::Unfit(_) | _ => {
-                failure
-            }
+            // Some stores only want a setting, and the probe at a join asks too little to know which.
+            JoinError::Unfit(_) => failure.hinting("`tenure doctor` tells whether a setting helps"),
+            JoinError::Config(_) | JoinError::Joined | JoinError::Store(_) | _ => failure,
         }
     }
 }

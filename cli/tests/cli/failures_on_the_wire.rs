@@ -50,7 +50,9 @@ fn bl_02_an_unfit_store_ends_every_run_before_its_command_starts() {
         let wire = Wire::with(named(fault));
         let done = wire.run();
         assert_eq!((done.code, done.stdout.as_str()), (Some(76), ""), "{fault}: {}", done.stderr);
-        assert_eq!(done.error()["kind"], "unfit", "{fault}");
+        let error = done.error();
+        assert_eq!(error["kind"], "unfit", "{fault}");
+        assert!(error["message"].as_str().is_some_and(|said| said.contains("`tenure doctor`")), "{error}");
         assert!(wire.asked("PUT").is_empty(), "{fault}");
     }
     // Trouble says nothing about the store.
