@@ -100,7 +100,7 @@ impl Show {
             }
         }
         text += &format!("\n{}\n", printable(&self.verdict(report, place)));
-        if let Some(advice) = self.ttl_advice(report) {
+        if let Some(advice) = self.ttl_advice(report).filter(|_| report.outcome() == Outcome::Fit) {
             text += &format!("{advice}\n");
         }
         if let Some(hint) = self.hint {
@@ -131,12 +131,12 @@ impl Show {
                 format!("{url} is UNFIT ({}): do not keep cells in it", names(report, Verdict::Fails))
             }
             Outcome::Denied => format!(
-                "{url}: a right is missing; nodes need s3:GetObject, s3:PutObject and s3:DeleteObject below the prefix and s3:ListBucket on the bucket"
+                "{url}: access is denied, see above; nodes need s3:GetObject, s3:PutObject and s3:DeleteObject below the prefix and s3:ListBucket on the bucket"
             ),
             Outcome::Config => format!("{url}: the address or a setting is wrong; see above"),
             Outcome::Unclear => {
                 format!(
-                    "{url}: unclear ({}); run it again, nearer to the store",
+                    "{url}: unclear ({}); mend what is said above, or run it again, nearer to the store",
                     names(report, Verdict::Unclear)
                 )
             }
@@ -161,7 +161,8 @@ impl Show {
 
 fn names(report: &Report, verdict: Verdict) -> String {
     let names = report.checks.iter().filter(|check| check.verdict == verdict).map(|check| check.name);
-    names.collect::<Vec<_>>().join(", ")
+    // Some names have commas in them.
+    names.collect::<Vec<_>>().join("; ")
 }
 
 fn mark(verdict: Verdict) -> &'static str {

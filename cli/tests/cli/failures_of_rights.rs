@@ -109,6 +109,16 @@ fn bl_15_the_doctor_names_the_right_that_is_missing() {
     });
 }
 
+/// No right that could be granted mends keys that have ended.
+#[test]
+fn bl_11_the_doctor_asks_for_fresh_keys_and_for_no_right_when_they_have_ended() {
+    let wire = Wire::with(Fault::Expired);
+    let done = finish(wire.tenure(&["doctor", "--rounds", "1"]));
+    assert_eq!(done.code, Some(77), "{}{}", done.stdout, done.stderr);
+    assert!(done.stdout.contains("get fresh credentials"), "{}", done.stdout);
+    assert!(!done.stdout.contains("grant "), "{}", done.stdout);
+}
+
 fn is_denied(error: &Value, key: &str) {
     assert_eq!(error["kind"], "denied", "{error}");
     for words in ["AccessDenied", "s3:ListBucket", key] {

@@ -353,7 +353,7 @@ impl Bench {
             }
             if let Some(trouble) = left {
                 let advice =
-                    format!("grant s3:DeleteObject on probe/, or remove what is left below {prefix}");
+                    format!("remove what is left below {prefix}; a node needs s3:DeleteObject on probe/");
                 return Err(trouble.advise(advice));
             }
             let (page, _) = self.list(&prefix, None).await?;

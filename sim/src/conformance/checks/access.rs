@@ -77,5 +77,7 @@ pub(super) async fn remove(bench: &mut Bench) -> Answer {
 }
 
 fn rights(trouble: Trouble, advice: &str) -> Trouble {
-    if trouble.cause == Some(FaultKind::Denied) { trouble.advise(advice) } else { trouble }
+    // What is wrong with the keys themselves is said with what to do about it: it names their variables.
+    let is_of_keys = trouble.sentence.contains("AWS_");
+    if trouble.cause == Some(FaultKind::Denied) && !is_of_keys { trouble.advise(advice) } else { trouble }
 }
