@@ -9,7 +9,7 @@ use tenure_sim::conformance::{Race, Settings};
 use tenure_tokio::{AnyStore, ObjectStoreAdapter, OpenOptions, open};
 
 use crate::failover::fail_over;
-use crate::subject::{ask, runtime};
+use crate::subject::{ask, ask_blocking, runtime};
 
 /// What the liveness guarantee allows for a ttl of 3 s, and two seconds for a busy machine.
 const TAKEOVER: Duration = Duration::from_millis(3000 + 2000 + 2000 + 1000 + 500 + 2000);
@@ -36,6 +36,15 @@ fn azurite_does_what_ownership_rests_on() {
     println!("{report}");
     assert!(report.is_fit(), "{report}");
     assert!(report.to_string().contains("in 2 pages"), "{report}");
+}
+
+#[test]
+fn azurite_does_it_through_the_blocking_driver_too() {
+    let race = Race { contenders: 8, rounds: 10, budget: Duration::from_secs(60), apart: false };
+    let settings = Settings { race: Some(race), timed: 50, ..Settings::new(3) };
+    let report = ask_blocking(place("blocking"), settings);
+    println!("{report}");
+    assert!(report.is_fit(), "{report}");
 }
 
 #[test]

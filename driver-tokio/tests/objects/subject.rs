@@ -1,14 +1,18 @@
 //! The adapter as the conformance suite sees it, and operations for the other tests.
 
 use core::time::Duration;
+use std::thread;
 
+use tenure_blocking::Store as _;
 use tenure_blocking::clock;
 use tenure_core::{
     AttemptId, CellId, ETag, Guard, Key, ListId, ListOp, ListReply, Now, Op, ReadId, ReadOp, ReadReply,
     RemoveReply, Reply, StoreTime, WriteOp, WriteReply,
 };
-use tenure_sim::conformance::{AsyncSubject, Report, Settings, Spelling, Suite, Ticket, run_async};
-use tenure_tokio::{ObjectStoreAdapter, Store as _};
+use tenure_sim::conformance::{
+    self, AsyncSubject, Report, Settings, Spelling, Suite, Ticket, run, run_async,
+};
+use tenure_tokio::{Bridged, ObjectStoreAdapter, Store as _};
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) struct Subject<'a>(pub(crate) &'a ObjectStoreAdapter);
@@ -29,6 +33,30 @@ impl AsyncSubject for Subject<'_> {
     fn now(&self) -> Now {
         clock::now()
     }
+}
+
+/// The same, as the blocking driver uses it.
+struct Blocking(Bridged<ObjectStoreAdapter>);
+
+impl conformance::Subject for Blocking {
+    fn execute(&self, op: Op, _: Spelling) -> Reply {
+        self.0.execute(op)
+    }
+
+    fn pause(&self, time: Duration) {
+        thread::park_timeout(time);
+    }
+
+    fn now(&self) -> Now {
+        clock::now()
+    }
+}
+
+/// Puts the suite's questions through the blocking driver's store.
+pub(crate) fn ask_blocking(store: ObjectStoreAdapter, settings: Settings) -> Report {
+    let settings = Settings { clock: store.clock(), ..settings };
+    let store = Bridged::new(store).expect("a thread");
+    run(&mut Suite::new(settings), &Blocking(store), |_| {})
 }
 
 /// Puts the suite's questions.
