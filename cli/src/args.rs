@@ -261,7 +261,7 @@ Exit codes:
   0   fit (with --read-only: nothing wrong was seen)
   69  unreachable, or a check stayed unclear
   76  unfit: a check failed, whatever else was denied or unclear
-  77  a right is missing
+  77  access is denied: the keys, or a right
   78  address, bucket or region is wrong, or a setting is wrong or missing: it is printed if it was found";
 
 /// `tenure sim`, which reads its own words.
