@@ -167,6 +167,21 @@ impl OwnershipStore {
         self.put_owner(cell, CasGuard::Match(owner.etag), None, epoch)
     }
 
+    /// Puts a record in place of what `guard` names by which nobody owns the cell and the last epoch was `epoch`,
+    /// as an operator does: whatever was there, its owner is not asked. That epoch must not be lower than any that
+    /// was ever given out, and whoever owned the cell must not act on it any more.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub fn free_owner(
+        &self,
+        cell: &CellId,
+        guard: CasGuard,
+        epoch: Epoch,
+    ) -> Result<CasOutcome, OwnershipError> {
+        self.put_owner(cell, guard, None, epoch)
+    }
+
     /// Reads a node's lease; nothing if it has none.
     ///
     /// # Errors

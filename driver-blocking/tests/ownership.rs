@@ -326,6 +326,25 @@ fn a_corrupt_record_is_named_and_left_alone() {
 }
 
 #[test]
+fn a_corrupt_or_missing_record_is_replaced_by_one_that_nobody_owns() {
+    let key = Key::owner(&cell());
+    for writes in [&[][..], &[Act::LoseRequest], &[Act::LoseAnswer], &[Act::Conflict]] {
+        let missing = bench(writes, &[]);
+        let ownership = &missing.ownership;
+        assert_eq!(ownership.free_owner(&cell(), CasGuard::Absent, epoch(7)), Ok(CasOutcome::Applied));
+        let freed = missing.owner().expect("put there");
+        assert_eq!((freed.record.node, freed.record.epoch), (None, epoch(7)));
+
+        let corrupt = bench(writes, &[]);
+        let etag = common::applied(common::write(&corrupt.scripted.store, &key, CasGuard::Absent, b"{"));
+        let guard = || CasGuard::Match(etag.clone());
+        assert_eq!(corrupt.ownership.free_owner(&cell(), guard(), epoch(8)), Ok(CasOutcome::Applied));
+        assert_eq!(corrupt.owner().expect("mended").record.epoch, epoch(8));
+        assert_eq!(corrupt.ownership.free_owner(&cell(), guard(), epoch(9)), Ok(CasOutcome::Rejected));
+    }
+}
+
+#[test]
 fn an_offer_to_this_node_is_not_its_to_release() {
     let bench = bench(&[], &[]);
     let offer = br#"{"node":"a.1","epoch":8,"write":"b.1#3"}"#;

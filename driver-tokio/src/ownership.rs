@@ -71,6 +71,20 @@ impl OwnershipStore {
         self.step(move |steps| steps.release_owner(&cell, epoch)).await
     }
 
+    /// Puts a record in place of what `guard` names by which nobody owns the cell and the last epoch was `epoch`,
+    /// as an operator does: whatever was there, its owner is not asked.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub async fn free_owner(
+        &self,
+        cell: CellId,
+        guard: CasGuard,
+        epoch: Epoch,
+    ) -> Result<CasOutcome, OwnershipError> {
+        self.step(move |steps| steps.free_owner(&cell, guard, epoch)).await
+    }
+
     /// Reads a node's lease; nothing if it has none.
     ///
     /// # Errors
