@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tenure_core::CellId;
+use tenure_core::{CellId, Epoch};
 
 use crate::dev_store::{self, Trouble, trouble};
 
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Mend the record of a cell that is corrupt or was removed
+    Repair(RepairArgs),
     /// Be an S3 endpoint in memory, to develop against; with faults, to test against
     #[command(after_help = dev_store::help())]
     DevStore(DevStoreArgs),
@@ -199,6 +201,37 @@ pub(crate) struct CellsArgs {
     pub(crate) prefix: String,
 }
 
+/// `tenure repair`.
+#[derive(Args, Debug)]
+#[command(after_help = REPAIR_HELP)]
+pub(crate) struct RepairArgs {
+    /// The cell
+    #[arg(value_parser = cell)]
+    pub(crate) cell: CellId,
+    /// The highest epoch at which the cell was ever owned; the next claim gets the one above it
+    #[arg(long, value_name = "N", value_parser = epoch, allow_negative_numbers = true)]
+    pub(crate) epoch: Epoch,
+    /// Mend it also below an epoch that the corrupt record seems to have, or raise the epoch of a sound record
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+const REPAIR_HELP: &str = "\
+It puts a record in place of what it found by which nobody owns the cell, and nothing if that has changed meanwhile
+(exit code 75). A sound record is left alone (75): wait for its owner, or claim the cell.
+
+The epoch is yours to say, for the record that knew it is gone: look at the logs of whoever owned the cell, or
+at a node's error `regressed`, which names the highest epoch that it has seen. Too high does no harm; too low, and
+a fencing token is given out twice.
+
+Nobody asks the last owner. If it still runs it goes on as the owner until it asks the store: stop it first, or let
+it verify.
+
+--force breaks what the record that it overrules stands for. Below an epoch that a corrupt record still seems to have:
+that no epoch is given out twice. In place of a sound record with a lower epoch, as a restored backup has it: that the
+node it names is the only one that acts as the owner, until that node asks the store. No force lowers the epoch of a
+sound record.";
+
 const STATES: &str = "\
 States:
   held      owned by a node whose lease lives
@@ -208,7 +241,7 @@ States:
   offered   handed over to a node that has not accepted yet
   released  given back by its last owner
   free      never owned
-  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)
+  corrupt   the record cannot be read; nobody can claim the cell until `tenure repair` (exit code 65)
 
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
@@ -291,6 +324,12 @@ pub(crate) struct WatchdogArgs {
 
 fn cell(text: &str) -> Result<CellId, String> {
     CellId::new(text).map_err(|error| error.to_string())
+}
+
+/// Takes an epoch that another can follow.
+fn epoch(text: &str) -> Result<Epoch, String> {
+    let epoch = text.parse().ok().and_then(Epoch::new).filter(|epoch| epoch.next().is_some());
+    epoch.ok_or_else(|| format!("write a whole number from 1 to {}", u64::MAX - 1))
 }
 
 /// Takes a time with its unit: `500ms`, `30s`, `5m`, `1h`; zero needs none.

@@ -94,6 +94,14 @@ fn terms(lease: &LeaseRecord) -> (Duration, u64) {
 }
 
 impl LifeState {
+    /// Returns the stable word for a cell whose owner's lease this is.
+    pub(crate) const fn of_cell(self) -> &'static str {
+        match self {
+            Self::Live => "held",
+            Self::Dead | Self::Expired | Self::Unknown => self.as_str(),
+        }
+    }
+
     /// Returns the stable word for programs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

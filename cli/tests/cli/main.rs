@@ -14,6 +14,8 @@ mod failures_on_the_wire;
 mod inspect;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
 mod nobody;
+mod repair;
+mod repair_on_the_wire;
 mod run;
 mod support;
 mod takeover;
