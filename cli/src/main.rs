@@ -11,9 +11,9 @@ mod hints;
 mod inspect;
 mod log;
 mod nodes;
+mod operate;
 mod output;
 mod owner;
-mod repair;
 mod run;
 mod signals;
 mod store;
@@ -54,7 +54,7 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::main(global, args, output),
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),
-        Command::Repair(args) => repair::main(global, args, output),
+        Command::Repair(args) => operate::repair(global, args, output),
         Command::Run(args) => run::main(global, args),
         Command::Sim(_) if global.json => Err(Failure::usage("sim prints for people: it has no --json")),
         Command::Sim(args) => Ok(tenure_sim::command::main("tenure sim", args.words.iter().cloned())),

@@ -5,9 +5,8 @@ use core::time::Duration;
 use std::thread;
 
 use serde_json::{Value, json};
-use tenure_core::{CellId, ETag, Epoch, Guard, Holder, Key, NodeId, OwnerRecord};
+use tenure_core::{CellId, ETag, Guard, Holder, Key, NodeId, OwnerRecord};
 
-use super::legible;
 use crate::exit::Failure;
 use crate::inspect::{Inspector, LifeState};
 
@@ -82,69 +81,6 @@ impl Found {
         }
     }
 
-    /// Decides whether it may be replaced by a record with this epoch; returns what to take care of then.
-    ///
-    /// # Errors
-    /// Says what it is, and what to do instead.
-    pub(super) fn judge(&self, key: &Key, epoch: Epoch, force: bool) -> Result<String, Failure> {
-        match self {
-            Self::Corrupt { body, .. } => match legible::epoch(body).filter(|legible| *legible > epoch) {
-                Some(legible) if !force => Err(Failure::regressed(format_args!(
-                    "{key} is corrupt, but seems to have had epoch {legible}, and {epoch} is lower; name the highest epoch that there ever was, or add --force if that number is garbage, too: if it is not, epochs are owned twice"
-                ))
-                .with("key", key.as_str())
-                .with("seen", legible.get())),
-                Some(legible) => Ok(format!(
-                    "by force: if the cell was ever owned at an epoch from {} to {legible}, its tokens come twice; {STOP}",
-                    epoch.get() + 1
-                )),
-                None => Ok(format!("mind the last owner; {STOP}")),
-            },
-            Self::Missing => Ok(format!("mind the last owner; {STOP}")),
-            Self::Sound { record, .. } if force && record.epoch < epoch => Ok(match record.holder() {
-                Holder::Nobody => "by force: the record was sound, and only its epoch has changed".to_owned(),
-                Holder::Node(node) | Holder::OfferedTo(node) => {
-                    format!("by force: mind {node}, which had the cell at epoch {}; {STOP}", record.epoch)
-                }
-            }),
-            Self::Sound { record, .. } => {
-                let failure = Failure::sound(format_args!(
-                    "{key} is sound: {self}; {}; {}",
-                    self.instead(),
-                    self.forced(record.epoch, force)
-                ));
-                let node = record.node.as_ref().map_or("", NodeId::as_str);
-                Err(failure
-                    .with("key", key.as_str())
-                    .with("node", node)
-                    .with("epoch", record.epoch.get()))
-            }
-        }
-    }
-
-    /// Says how a cell with a sound record is had.
-    fn instead(&self) -> &'static str {
-        match self {
-            Self::Sound { owner: Some(LifeState::Live), .. } => {
-                "stop that node, and the next claim gets the cell"
-            }
-            Self::Sound { owner: Some(LifeState::Expired | LifeState::Unknown), .. } => {
-                "a claim that waits for a moment gets it if that node is dead"
-            }
-            Self::Sound { owner: Some(LifeState::Dead) | None, .. }
-            | Self::Corrupt { .. }
-            | Self::Missing => "the next claim gets the cell",
-        }
-    }
-
-    fn forced(&self, has: Epoch, force: bool) -> String {
-        if force {
-            return format!("not even --force puts anything but a higher epoch in the place of {has}");
-        }
-        "if it is an old one that somebody restored, add --force and the highest epoch that there ever was"
-            .to_owned()
-    }
-
     /// Returns the beginning of what is no record, for people.
     pub(super) fn excerpt(&self) -> Option<String> {
         match self {
@@ -194,6 +130,3 @@ impl fmt::Display for Found {
         }
     }
 }
-
-const STOP: &str =
-    "if it still runs, it goes on as the owner until it asks the store: stop it, or let it verify";
