@@ -207,6 +207,25 @@ impl OwnershipStore {
         })
     }
 
+    /// Fences a node that was judged dead by this version of its lease, whether or not that could be parsed: puts a
+    /// tombstone in its place that keeps every other field. If that is rejected the node lives, or was fenced by
+    /// another: judge it afresh.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub fn fence_node_lease<R>(
+        &self,
+        node: &NodeId,
+        judged: &Stored<R>,
+    ) -> Result<LeaseCasOutcome, OwnershipError> {
+        let body = LeaseRecord::fence(&judged.body, node, &self.node, &self.next_write());
+        let guard = CasGuard::Match(judged.etag.clone());
+        Ok(match self.swap(&Key::lease(node), guard, body)? {
+            Some(etag) => LeaseCasOutcome::Applied { etag },
+            None => LeaseCasOutcome::Rejected,
+        })
+    }
+
     /// Reads the leases of nodes that may have room: those renewed within the last 60 seconds by the store's
     /// clock, the longest a lease can live, and not fenced. A lease that cannot be parsed, or has just been
     /// removed, is left out and hides no other. A listed node may be dead: judge its stamps.

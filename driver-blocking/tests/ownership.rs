@@ -205,6 +205,24 @@ fn a_lease_is_created_and_renewed_under_the_tag_of_its_last_version() {
     assert_eq!(missing, Ok(LeaseCasOutcome::Rejected));
 }
 
+#[test]
+fn a_node_is_fenced_under_the_version_that_was_judged_and_its_other_fields_stay() {
+    let body = br#"{"node":"x.1","expires_ms":7,"ttl_ms":3000,"zz":[1.50]}"#;
+    let key = Key::lease(&node("x.1"));
+    for writes in [&[][..], &[Act::LoseAnswer], &[Act::LoseRequest]] {
+        let bench = bench(writes, &[]);
+        common::applied(common::write(&bench.scripted.store, &key, CasGuard::Absent, body));
+        let judged = bench.ownership.read_node_lease(&node("x.1")).expect("readable").expect("there");
+        let fenced = bench.ownership.fence_node_lease(&node("x.1"), &judged);
+        let found = bench.ownership.read_node_lease(&node("x.1")).expect("readable").expect("there");
+        assert_eq!(fenced, Ok(LeaseCasOutcome::Applied { etag: found.etag.clone() }), "{writes:?}");
+        assert_eq!(found.record.fenced_by.as_deref(), Some("a.1"));
+        assert!(found.record.is_tombstone() && found.body.windows(11).any(|part| part == br#""zz":[1.50]"#));
+        let again = bench.ownership.fence_node_lease(&node("x.1"), &judged);
+        assert_eq!(again, Ok(LeaseCasOutcome::Rejected));
+    }
+}
+
 fn read_tag(bench: &Bench) -> ETag {
     bench.ownership.read_node_lease(&node("a.1")).expect("readable").expect("there").etag
 }

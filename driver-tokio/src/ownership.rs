@@ -106,6 +106,19 @@ impl OwnershipStore {
         self.step(move |steps| steps.cas_node_lease(&lease, guard)).await
     }
 
+    /// Fences a node that was judged dead by this version of its lease. If that is rejected the node lives, or was
+    /// fenced by another: judge it afresh.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub async fn fence_node_lease<R: Send + 'static>(
+        &self,
+        node: NodeId,
+        judged: Stored<R>,
+    ) -> Result<LeaseCasOutcome, OwnershipError> {
+        self.step(move |steps| steps.fence_node_lease(&node, &judged)).await
+    }
+
     /// Reads the leases of nodes that may have room: those renewed recently by the store's clock, and not
     /// fenced. A listed node may be dead: judge its stamps.
     ///

@@ -37,6 +37,10 @@ async fn leases_are_swapped_under_their_tags_and_listed() {
     let read = store.read_node_lease(store.node().clone()).await.expect("readable").expect("there");
     let peers = store.read_capacity_peers().await.expect("listed");
     assert_eq!(peers.iter().map(|peer| &peer.body).collect::<Vec<_>>(), [&read.body]);
+    let fenced = dir.speaks_for("b.2").fence_node_lease(store.node().clone(), read).await;
+    assert!(matches!(fenced, Ok(LeaseCasOutcome::Applied { .. })), "{fenced:?}");
+    let read = store.read_node_lease(store.node().clone()).await.expect("readable").expect("there");
+    assert!(read.record.is_tombstone());
 }
 
 #[tokio::test]
