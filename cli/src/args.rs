@@ -102,6 +102,8 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Free a cell whose owner does not give it back
+    Evict(EvictArgs),
     /// Mend the record of a cell that is corrupt or was removed
     Repair(RepairArgs),
     /// Be an S3 endpoint in memory, to develop against; with faults, to test against
@@ -200,6 +202,31 @@ pub(crate) struct CellsArgs {
     #[arg(default_value = "")]
     pub(crate) prefix: String,
 }
+
+/// `tenure evict`.
+#[derive(Args, Debug)]
+#[command(after_help = EVICT_HELP)]
+pub(crate) struct EvictArgs {
+    /// The cell
+    #[arg(value_parser = cell)]
+    pub(crate) cell: CellId,
+    /// The epoch at which it is owned, as `tenure owner` shows it; the next claim gets the one above it
+    #[arg(long, value_name = "N", value_parser = epoch, allow_negative_numbers = true)]
+    pub(crate) epoch: Epoch,
+    /// Free it also from a node that lives, or may
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+const EVICT_HELP: &str = "\
+The lease of the owner is judged first, by the store's clock. If it has ended, the node is fenced: it is dead for good,
+and all of its cells are free to be claimed, this one included. If it has not, nothing is changed (exit code 75): stop
+that node, or wait. A claim takes the cell of a dead node anyhow; evicting it shows that nobody owns it.
+Nothing is changed (75) either if the cell is owned at another epoch, or by nobody.
+
+--force frees the cell of a node that lives, or may, and leaves its lease and its other cells alone. What that breaks: the
+node goes on as the owner until it asks the store, by `verify` or by a watch, and until then the next owner is not the
+only one. Work that is verified before it is acknowledged stays safe, and so does what checks the epoch.";
 
 /// `tenure repair`.
 #[derive(Args, Debug)]

@@ -67,6 +67,11 @@ impl Failure {
         Self::new("regressed", message)
     }
 
+    /// Another node owns a cell.
+    pub(crate) fn held(message: impl fmt::Display) -> Self {
+        Self::new("held", message)
+    }
+
     /// A record needs no mending.
     pub(crate) fn sound(message: impl fmt::Display) -> Self {
         Self::new("sound", message)

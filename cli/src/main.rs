@@ -52,6 +52,7 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Demo => demo::main(global, output),
         Command::DevStore(args) => dev_store::main(global, args, output),
         Command::Doctor(args) => doctor::main(global, args, output),
+        Command::Evict(args) => operate::evict(global, args, output),
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),
         Command::Repair(args) => operate::repair(global, args, output),

@@ -1,5 +1,5 @@
 //! Looking at a store: reads that are repeated when the store does not answer, and the judgement whether a lease
-//! lives. No record is written but by the one step with which an operator frees a cell.
+//! lives. No record is written but by the two steps with which an operator frees a cell.
 //!
 //! A file store does touch a file of its own, `.tenure-1/clock`, to read the time of the file system, and creates
 //! it in a directory that has none: so even looking needs permission to write there.
@@ -17,9 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use tenure_blocking::Store;
-use tenure_blocking::ownership::{CasGuard, CasOutcome, OwnerRecord, OwnershipError, OwnershipStore};
+use tenure_blocking::ownership::{
+    CasGuard, CasOutcome, LeaseCasOutcome, OwnerRecord, OwnershipError, OwnershipStore, Stored,
+};
 use tenure_core::{
-    CellId, ETag, Epoch, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp,
+    CellId, Epoch, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp,
     ReadReply, Reply, RetiredRecord,
 };
 
@@ -32,8 +34,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1
 /// How many records are read at once.
 const READERS: usize = 8;
 
-/// The tag and the bytes of what is stored under a key.
-pub(crate) type Version = (ETag, Box<[u8]>);
+/// What is stored under a key, whether or not it is a record.
+pub(crate) type Version = Stored<()>;
 
 /// A store as an operator sees it.
 pub(crate) struct Inspector {
@@ -46,7 +48,7 @@ pub(crate) struct Inspector {
 impl Inspector {
     pub(crate) fn new(store: impl Store) -> Result<Self, Failure> {
         let store: Arc<dyn Store> = Arc::new(store);
-        // No node: its id has no session. It signs what frees a cell, and the steps that would own one are never taken.
+        // No node: its id has no session. It signs what those two write, and the steps that would own one are never taken.
         let operator = NodeId::parse("operator").map_err(Failure::usage)?;
         let steps = OwnershipStore::new(Arc::clone(&store), operator).with_timeout(TIMEOUT);
         Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default() })
@@ -67,9 +69,24 @@ impl Inspector {
         self.steps.free_owner(cell, guard, epoch)
     }
 
-    /// Reads what is stored under a key, whatever it is.
-    pub(crate) fn bytes(&self, key: &Key) -> Result<Option<Version>, OwnershipError> {
-        insist(|| self.read(key))
+    /// Puts a tombstone in the place of a lease by which its node was judged dead.
+    pub(crate) fn fence(&self, node: &NodeId, judged: &Version) -> Result<LeaseCasOutcome, OwnershipError> {
+        self.steps.fence_node_lease(node, judged)
+    }
+
+    /// Reads the record of a cell, whatever it is.
+    pub(crate) fn record(&self, cell: &CellId) -> Result<Option<Version>, OwnershipError> {
+        insist(|| self.read(&Key::owner(cell)))
+    }
+
+    /// Reads the lease of a node, whatever it is.
+    pub(crate) fn lease(&self, node: &NodeId) -> Result<Option<Version>, OwnershipError> {
+        insist(|| self.read(&Key::lease(node)))
+    }
+
+    /// Judges a node by one version of its lease.
+    pub(crate) fn judge(&self, node: &NodeId, version: &Version) -> Life {
+        Life::of(node, version, self.store.clock())
     }
 
     /// Returns whether a node's lease lives; every node is asked for once.
@@ -89,15 +106,18 @@ impl Inspector {
         Ok(life)
     }
 
-    fn is_retired(&self, node: &NodeId) -> Result<bool, OwnershipError> {
-        let marker = self.bytes(&Key::retired(node))?;
-        Ok(marker.is_some_and(|(_, body)| RetiredRecord::parse_of(node, &body).is_ok()))
+    /// Tells whether a node is dead for good although its lease is gone.
+    pub(crate) fn is_retired(&self, node: &NodeId) -> Result<bool, OwnershipError> {
+        let marker = insist(|| self.read(&Key::retired(node)))?;
+        Ok(marker.is_some_and(|marker| RetiredRecord::parse_of(node, &marker.body).is_ok()))
     }
 
     fn read(&self, key: &Key) -> Result<Option<Version>, OwnershipError> {
         let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
         match self.store.execute(Op::Read(op)) {
-            Reply::Read(ReadReply::Found { etag, body, .. }) => Ok(Some((etag, body))),
+            Reply::Read(ReadReply::Found { etag, body, stamps }) => {
+                Ok(Some(Version { record: (), etag, body, stamps }))
+            }
             Reply::Read(ReadReply::Missing) => Ok(None),
             Reply::Read(ReadReply::Failed(fault)) => Err(OwnershipError::Store(fault)),
             Reply::Read(ReadReply::Throttled { .. }) => Err(throttled(key.as_str())),

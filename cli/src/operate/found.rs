@@ -1,10 +1,11 @@
-//! What stands where a cell's record should be, and whether an operator may replace it.
+//! What stands where a cell's record should be.
 
 use core::fmt;
 use core::time::Duration;
 use std::thread;
 
 use serde_json::{Value, json};
+use tenure_blocking::ownership::Stored;
 use tenure_core::{CellId, ETag, Guard, Holder, Key, NodeId, OwnerRecord};
 
 use crate::exit::Failure;
@@ -45,7 +46,7 @@ impl Found {
         let key = Key::owner(cell);
         let (mut alike, mut last) = (0, None);
         for look in 1..=LOOKS {
-            let Some((etag, body)) = store.bytes(&key)? else { return Ok(Self::Missing) };
+            let Some(Stored { etag, body, .. }) = store.record(cell)? else { return Ok(Self::Missing) };
             let why = match OwnerRecord::parse(&body) {
                 Ok(record) => return Self::sound(etag, record, store),
                 Err(why) => why.to_string(),

@@ -1,10 +1,13 @@
 //! What an operator changes in a store: one compare-and-swap on the very version that was judged, so that nothing is
 //! lost if it changes meanwhile.
 
+mod evict;
+mod fence;
 mod found;
 mod legible;
 mod repair;
 
+pub(crate) use evict::main as evict;
 pub(crate) use repair::main as repair;
 
 use serde_json::json;
@@ -15,12 +18,12 @@ use crate::inspect::Inspector;
 use crate::operate::found::Found;
 use crate::output::{Output, printable};
 
-/// Says what there was, that the cell is nobody's now, and what to take care of.
-fn report(cell: &CellId, epoch: Epoch, found: &Found, warning: &str, output: Output) -> Result<u8, Failure> {
+/// Says what there was, that the cell is nobody's now, and what else to know.
+fn report(cell: &CellId, epoch: Epoch, found: &Found, note: &str, output: Output) -> Result<u8, Failure> {
     if output.is_json() {
         let object = json!({
             "cell": cell.as_str(), "node": "", "epoch": epoch.get(), "state": "released",
-            "before": found.to_json(), "warning": warning,
+            "before": found.to_json(), "note": note,
         });
         output.text(&format!("{object}\n"))?;
         return Ok(0);
@@ -30,7 +33,7 @@ fn report(cell: &CellId, epoch: Epoch, found: &Found, warning: &str, output: Out
         text += &format!("        {}\n", printable(&excerpt));
     }
     let next = epoch.next().map_or_else(|| "none".to_owned(), |next| next.to_string());
-    text += &format!("after   released at epoch {epoch}: the next claim gets epoch {next}\n{warning}\n");
+    text += &format!("after   released at epoch {epoch}: the next claim gets epoch {next}\n{note}\n");
     output.text(&text)?;
     Ok(0)
 }

@@ -17,9 +17,9 @@ pub(crate) fn main(global: &Global, args: &RepairArgs, output: Output) -> Result
     let RepairArgs { cell, epoch, force } = args;
     let store = store::inspector(global)?;
     let found = Found::look(cell, &store)?;
-    let warning = judge(&found, &Key::owner(cell), *epoch, *force)?;
+    let note = judge(&found, &Key::owner(cell), *epoch, *force)?;
     match store.free(cell, found.guard(), *epoch)? {
-        CasOutcome::Applied => report(cell, *epoch, &found, &warning, output),
+        CasOutcome::Applied => report(cell, *epoch, &found, &note, output),
         CasOutcome::Rejected => Err(moved(cell, &found, &store)),
     }
 }

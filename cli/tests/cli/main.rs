@@ -7,6 +7,7 @@ mod bad_input;
 mod demo;
 mod dev_store;
 mod doctor;
+mod evict;
 mod failures_at_rest;
 mod failures_of_listings;
 mod failures_of_rights;

@@ -104,7 +104,7 @@ fn bl_32_a_restored_record_is_raised_by_force_only() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let said = &done.lines()[0];
     assert_eq!((&said["before"]["node"], &said["before"]["epoch"]), (&json!("old.1"), &json!(3)), "{said}");
-    assert!(said["warning"].as_str().is_some_and(|warning| warning.contains("old.1")), "{said}");
+    assert!(said["note"].as_str().is_some_and(|note| note.contains("old.1")), "{said}");
     assert_eq!(agent.claim("c1"), 8);
 }
 
@@ -155,8 +155,8 @@ fn an_epoch_that_can_still_be_read_is_not_gone_below_unless_forced() {
     assert_eq!(fs::read(dir.path().join(RECORD)).expect("a record"), body);
     let done = repair(&dir, &["c1", "--epoch", "8", "--force"]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let warning = done.lines()[0]["warning"].clone();
-    assert!(warning.as_str().is_some_and(|said| said.contains("from 9 to 9")), "{warning}");
+    let note = done.lines()[0]["note"].clone();
+    assert!(note.as_str().is_some_and(|said| said.contains("from 9 to 9")), "{note}");
     assert_eq!(dir.get(RECORD)["epoch"], 8);
 }
 
@@ -167,11 +167,11 @@ fn people_see_what_was_there_and_what_is_now() {
     let done = finish(dir.tenure(&["repair", "c1", "--epoch", "7"]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let lines: Vec<_> = done.stdout.lines().collect();
-    let [before, excerpt, after, warning] = lines[..] else { panic!("{}", done.stdout) };
+    let [before, excerpt, after, note] = lines[..] else { panic!("{}", done.stdout) };
     assert!(before.starts_with("before  corrupt (etag "), "{before}");
     assert_eq!(excerpt, "        \u{fffd}[2J{\"node\":\"n.1\",\"epoch\":7");
     assert_eq!(after, "after   released at epoch 7: the next claim gets epoch 8");
-    assert!(warning.contains("stop it, or let it verify"), "{warning}");
+    assert!(note.contains("stop it, or let it verify"), "{note}");
 }
 
 #[test]
