@@ -97,14 +97,16 @@ fn a_record_that_changes_from_one_garbage_to_another_is_left_alone() {
 /// A page of something before the store is no state of the record, however often it comes.
 #[test]
 fn bl_38_garbage_on_the_way_is_no_corrupt_record() {
-    for (times, code) in [(1, 75), (2, 75), (u32::MAX, 76)] {
+    for (times, code, kind) in [(1, 75, "sound"), (2, 75, "sound"), (u32::MAX, 76, "inconsistent")] {
         let wire = Wire::new();
         let sound = br#"{"node":"b.1","epoch":3,"write":"b.1#1"}"#;
         wire.0.put(RECORD, sound);
         wire.0.faults([on_cells(named("html-200"), "GET").times(times)]);
         let done = finish(repair(&wire));
         assert_eq!((done.code, done.stdout.as_str()), (Some(code), ""), "{times}: {}", done.stderr);
+        assert_eq!(done.error()["kind"], kind, "{times}");
         assert_eq!(wire.0.store().current(RECORD).map(|body| body.to_vec()), Some(sound.to_vec()));
+        assert!(kind != "sound" || wire.asked("PUT").is_empty(), "{times}");
     }
 }
 
