@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 
 use tenure_core::Defect;
-use tenure_sim::{Family, Plan, Shrinker, Shrunk, Tape, Trace};
+use tenure_sim::{Family, Plan, Prng, Recorder, Shrinker, Shrunk, Tape, Trace};
 
 #[test]
 fn a_shrunk_world_fails_the_same_check_and_is_smaller_in_every_way() {
@@ -61,6 +61,19 @@ fn a_budget_of_runs_is_kept_and_the_best_so_far_is_returned() {
         assert!(shrunk.after.choices <= shrunk.before.choices);
         assert!(plan.replay(&shrunk.tape, Trace::silent()).is_err());
     }
+}
+
+/// A world of somebody's own need not say where its scenario ends.
+#[test]
+fn a_world_that_marks_no_scenario_spends_no_runs_on_drawing_it_anew() {
+    let plan = Plan { defect: Some(Defect::StealLive), ..Plan::default() };
+    let found = plan.first_caught(0, 50, NonZeroUsize::MIN).expect("caught");
+    let mut prng = Prng::new(found.seed);
+    let mut recorder = Recorder::new(&mut prng);
+    plan.world(&mut recorder).run().expect_err("it fails");
+    let shrunk = Shrinker::new(20_000).shrink(recorder.into_tape(), |choices| plan.world(choices).run());
+    let shrunk = shrunk.expect("it fails");
+    assert!(shrunk.is_minimal && shrunk.runs < 10_000, "{shrunk:?}");
 }
 
 #[test]

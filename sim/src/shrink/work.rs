@@ -195,6 +195,10 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
     /// Looks for a world of the same scenario that fails sooner. Cutting cannot make up for a late start: what happens to
     /// fail after a thousand messages depends on most of them, and another world fails after fifty.
     fn sooner(&mut self) {
+        if self.best.taken.mark == 0 {
+            // Nobody said where the scenario ends, so no world can be drawn of it: each would be the one all quiet.
+            return;
+        }
         let most = self.most;
         self.most = self.runs + (most - self.runs) / 2;
         let scenario = self.best.scenario().to_vec();
