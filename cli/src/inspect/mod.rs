@@ -5,6 +5,7 @@
 //! it in a directory that has none: so even looking needs permission to write there.
 
 mod life;
+mod pace;
 mod record;
 
 pub(crate) use life::{Life, LifeState};
@@ -17,14 +18,16 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use tenure_blocking::Store;
+use tenure_blocking::clock::mono;
 use tenure_blocking::ownership::{
     CasGuard, CasOutcome, LeaseCasOutcome, OwnerRecord, OwnershipError, OwnershipStore, Stored,
 };
 use tenure_core::{
-    CellId, Epoch, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp,
-    ReadReply, Reply, RetiredRecord,
+    CellId, Epoch, Fault, FaultKind, Key, LeaseRecord, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId,
+    ReadOp, ReadReply, Reply, RetiredRecord,
 };
 
+use self::pace::Pace;
 use crate::exit::Failure;
 
 /// How long one request may take.
@@ -43,6 +46,7 @@ pub(crate) struct Inspector {
     steps: OwnershipStore,
     next: AtomicU64,
     lives: Mutex<BTreeMap<NodeId, Life>>,
+    pace: Pace,
 }
 
 impl Inspector {
@@ -51,7 +55,7 @@ impl Inspector {
         // No node: its id has no session. It signs what those two write, and the steps that would own one are never taken.
         let operator = NodeId::parse("operator").map_err(Failure::usage)?;
         let steps = OwnershipStore::new(Arc::clone(&store), operator).with_timeout(TIMEOUT);
-        Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default() })
+        Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default(), pace: Pace::default() })
     }
 
     /// Reads who owns a cell; nothing if nobody ever did.
@@ -79,7 +83,7 @@ impl Inspector {
         insist(|| self.read(&Key::owner(cell)))
     }
 
-    /// Reads the lease of a node, whatever it is.
+    /// Reads the lease of a node, whatever it is; without its stamps if the dates of the answers so far disagree.
     pub(crate) fn lease(&self, node: &NodeId) -> Result<Option<Version>, OwnershipError> {
         insist(|| self.read(&Key::lease(node)))
     }
@@ -95,12 +99,12 @@ impl Inspector {
         if let Some(life) = known().get(node) {
             return Ok(life.clone());
         }
-        let life = match insist(|| self.steps.read_node_lease(node)) {
-            Ok(Some(lease)) => Life::judge(lease, self.store.clock()),
-            Ok(None) if self.is_retired(node)? => Life::dead(),
+        let life = match self.lease(node)? {
             // A lease that cannot be read proves nothing, least of all a living node.
-            Ok(None) | Err(OwnershipError::Bad(_)) => Life::unknown(),
-            Err(error) => return Err(error),
+            Some(lease) if LeaseRecord::parse_of(node, &lease.body).is_err() => Life::unknown(),
+            Some(lease) => self.judge(node, &lease),
+            None if self.is_retired(node)? => Life::dead(),
+            None => Life::unknown(),
         };
         known().insert(node.clone(), life.clone());
         Ok(life)
@@ -114,8 +118,10 @@ impl Inspector {
 
     fn read(&self, key: &Key) -> Result<Option<Version>, OwnershipError> {
         let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
+        let issued = mono();
         match self.store.execute(Op::Read(op)) {
             Reply::Read(ReadReply::Found { etag, body, stamps }) => {
+                let stamps = self.pace.trusted(stamps, issued, mono(), self.store.clock());
                 Ok(Some(Version { record: (), etag, body, stamps }))
             }
             Reply::Read(ReadReply::Missing) => Ok(None),

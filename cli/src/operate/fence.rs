@@ -51,7 +51,7 @@ pub(super) fn fence(node: &NodeId, store: &Inspector) -> Result<Fencing, Failure
             LifeState::Expired => {}
             LifeState::Live => return Ok(Fencing::Refused(alive(&life))),
             LifeState::Unknown => {
-                let why = "its lease has no time stamps to judge it by: a claim that waits finds out whether it lives";
+                let why = "its lease has no time stamps, or none to be trusted, to judge it by: a claim that waits finds out whether it lives";
                 return Ok(Fencing::Refused(why.into()));
             }
         }

@@ -213,6 +213,18 @@ fn a_cell_that_has_moved_meanwhile_is_left_to_its_new_owner() {
     assert_eq!(stored(&wire, "p/cells/c1/own.json"), taken);
 }
 
+/// Something on the way to the store has a clock of its own.
+#[test]
+fn an_owner_that_lives_is_not_called_dead_by_a_date_that_runs_away() {
+    let wire = Wire::new();
+    wire.0.put("p/nodes/x.1.json", lease(1).replace("1000", "60000").as_bytes());
+    wire.0.put("p/cells/c1/own.json", br#"{"node":"x.1","epoch":7,"write":"x.1#9"}"#);
+    wire.0.faults([Rule::new(named("date-ahead")).on("GET").below("nodes/")]);
+    let done = finish(evict_x(&wire));
+    assert_eq!((done.code, done.error()["kind"].as_str()), (Some(75), Some("held")), "{}", done.stderr);
+    assert_eq!((wire.versions("c1"), wire.0.store().history("p/nodes/x.1.json").len()), (1, 1));
+}
+
 #[test]
 fn a_lease_without_time_stamps_or_that_may_not_be_read_proves_nobody_dead() {
     let wire = dead();
