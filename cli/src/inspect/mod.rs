@@ -1,17 +1,19 @@
 //! Looking at a store: reads that are repeated when the store does not answer, and the judgement whether a lease
-//! lives. No record is written but by the two steps with which an operator frees a cell.
+//! lives. No record is written but by the two steps with which an operator frees a cell, and an object of no meaning by
+//! the probe before them.
 //!
 //! A file store does touch a file of its own, `.tenure-1/clock`, to read the time of the file system, and creates
 //! it in a directory that has none: so even looking needs permission to write there.
 
 mod life;
 mod pace;
+mod probe;
 mod record;
 
 pub(crate) use life::{Life, LifeState};
 pub(crate) use record::{CellState, NodeState, describe};
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -47,6 +49,8 @@ pub(crate) struct Inspector {
     next: AtomicU64,
     lives: Mutex<BTreeMap<NodeId, Life>>,
     pace: Pace,
+    keeps_absent: AtomicBool,
+    keeps_match: AtomicBool,
 }
 
 impl Inspector {
@@ -55,7 +59,15 @@ impl Inspector {
         // No node: its id has no session. It signs what those two write, and the steps that would own one are never taken.
         let operator = NodeId::parse("operator").map_err(Failure::usage)?;
         let steps = OwnershipStore::new(Arc::clone(&store), operator).with_timeout(TIMEOUT);
-        Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default(), pace: Pace::default() })
+        Ok(Self {
+            store,
+            steps,
+            next: AtomicU64::new(1),
+            lives: Mutex::default(),
+            pace: Pace::default(),
+            keeps_absent: AtomicBool::new(false),
+            keeps_match: AtomicBool::new(false),
+        })
     }
 
     /// Reads who owns a cell; nothing if nobody ever did.

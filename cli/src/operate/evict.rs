@@ -8,7 +8,7 @@ use tenure_core::{BadRecord, Holder, Key, NodeId, OwnerRecord};
 
 use super::fence::{Fencing, fence};
 use super::found::Found;
-use super::{moved, report};
+use super::{free, moved, report};
 use crate::args::{EvictArgs, Global};
 use crate::exit::Failure;
 use crate::inspect::Inspector;
@@ -25,7 +25,7 @@ pub(crate) fn main(global: &Global, args: &EvictArgs, output: Output) -> Result<
         Holder::OfferedTo(node) => format!("nobody acts on an offer: {node} can no longer accept it"),
         Holder::Nobody => return Err(nobodys(args, &found)),
     };
-    match store.free(cell, found.guard(), *epoch)? {
+    match free(cell, &found, *epoch, &store)? {
         CasOutcome::Applied => report(cell, *epoch, &found, &note, output),
         CasOutcome::Rejected => Err(moved(cell, &found, &store)),
     }

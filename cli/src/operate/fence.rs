@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::thread;
 
-use tenure_blocking::ownership::LeaseCasOutcome;
+use tenure_blocking::ownership::{CasGuard, LeaseCasOutcome};
 use tenure_core::{LeaseRecord, NodeId};
 
 use crate::exit::Failure;
@@ -43,11 +43,14 @@ pub(super) fn fence(node: &NodeId, store: &Inspector) -> Result<Fencing, Failure
             LifeState::Dead if life.lease.as_ref().is_some_and(LeaseRecord::is_tombstone) => {
                 return Ok(Fencing::Already);
             }
-            LifeState::Dead => match store.fence(node, &lease)? {
-                LeaseCasOutcome::Applied { .. } => return Ok(Fencing::Fenced),
-                // It was renewed at the last moment, or fenced by another.
-                LeaseCasOutcome::Rejected => continue,
-            },
+            LifeState::Dead => {
+                store.probe(&CasGuard::Match(lease.etag.clone()))?;
+                match store.fence(node, &lease)? {
+                    LeaseCasOutcome::Applied { .. } => return Ok(Fencing::Fenced),
+                    // It was renewed at the last moment, or fenced by another.
+                    LeaseCasOutcome::Rejected => continue,
+                }
+            }
             LifeState::Expired => {}
             LifeState::Live => return Ok(Fencing::Refused(alive(&life))),
             LifeState::Unknown => {

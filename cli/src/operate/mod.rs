@@ -11,12 +11,22 @@ pub(crate) use evict::main as evict;
 pub(crate) use repair::main as repair;
 
 use serde_json::json;
+use tenure_blocking::ownership::CasOutcome;
 use tenure_core::{CellId, Epoch, Key};
 
 use crate::exit::Failure;
 use crate::inspect::Inspector;
 use crate::operate::found::Found;
 use crate::output::{Output, printable};
+
+/// Puts a record by which nobody owns the cell in the place of what was found.
+///
+/// # Errors
+/// Says why the store cannot be asked, or that it is unfit.
+fn free(cell: &CellId, found: &Found, epoch: Epoch, store: &Inspector) -> Result<CasOutcome, Failure> {
+    store.probe(&found.guard())?;
+    Ok(store.free(cell, found.guard(), epoch)?)
+}
 
 /// Says what there was, that the cell is nobody's now, and what else to know.
 fn report(cell: &CellId, epoch: Epoch, found: &Found, note: &str, output: Output) -> Result<u8, Failure> {

@@ -6,7 +6,7 @@ use tenure_blocking::ownership::CasOutcome;
 use tenure_core::{Epoch, Holder, Key, NodeId, OwnerRecord};
 
 use super::found::Found;
-use super::{legible, moved, report};
+use super::{free, legible, moved, report};
 use crate::args::{Global, RepairArgs};
 use crate::exit::Failure;
 use crate::inspect::LifeState;
@@ -18,7 +18,7 @@ pub(crate) fn main(global: &Global, args: &RepairArgs, output: Output) -> Result
     let store = store::inspector(global)?;
     let found = Found::look(cell, &store)?;
     let note = judge(&found, &Key::owner(cell), *epoch, *force)?;
-    match store.free(cell, found.guard(), *epoch)? {
+    match free(cell, &found, *epoch, &store)? {
         CasOutcome::Applied => report(cell, *epoch, &found, &note, output),
         CasOutcome::Rejected => Err(moved(cell, &found, &store)),
     }

@@ -226,6 +226,15 @@ fn an_owner_that_lives_is_not_called_dead_by_a_date_that_runs_away() {
 }
 
 #[test]
+fn through_something_that_drops_conditions_no_lease_is_written_over() {
+    let wire = dead();
+    wire.0.faults([Rule::new(named("ignores-conditions"))]);
+    let done = finish(evict_x(&wire));
+    assert_eq!((done.code, done.error()["kind"].as_str()), (Some(76), Some("unfit")), "{}", done.stderr);
+    assert_eq!((wire.versions("c1"), wire.0.store().history("p/nodes/x.1.json").len()), (1, 1));
+}
+
+#[test]
 fn a_lease_without_time_stamps_or_that_may_not_be_read_proves_nobody_dead() {
     let wire = dead();
     for (fault, code, kind) in [("no-modified", 75, "held"), ("no-date", 75, "held"), ("403", 77, "denied")] {

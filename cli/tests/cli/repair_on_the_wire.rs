@@ -110,6 +110,35 @@ fn bl_38_garbage_on_the_way_is_no_corrupt_record() {
     }
 }
 
+/// Through something that drops the conditions of writes, a repair would write over whatever is there.
+#[test]
+fn a_store_that_ignores_conditions_gets_no_record_of_an_operator() {
+    for fault in ["ignores-conditions", "ignores-if-match"] {
+        let wire = corrupt();
+        wire.0.faults([Rule::new(named(fault))]);
+        let done = finish(repair(&wire));
+        assert_eq!((done.code, done.error()["kind"].as_str()), (Some(76), Some("unfit")), "{}", done.stderr);
+        assert_eq!(wire.versions("c1"), 1);
+    }
+    let wire = Wire::with(named("ignores-conditions"));
+    let done = finish(repair(&wire));
+    assert_eq!((done.code, done.error()["kind"].as_str()), (Some(76), Some("unfit")), "{}", done.stderr);
+    assert!(wire.asked("PUT").is_empty());
+}
+
+/// What the probe is answered proves nothing, or that it must wait.
+#[test]
+fn a_probe_whose_answer_is_lost_is_made_again_and_leaves_nothing() {
+    for fault in ["drop", "500-applied", "409", "412", "429", "html-502"] {
+        let wire = corrupt();
+        wire.0.faults([Rule::new(named(fault)).on("PUT").below("probe/").times(1)]);
+        is_mended(&wire, &finish(repair(&wire)));
+        let store = wire.0.store();
+        let left: Vec<_> = store.keys().filter(|key| store.current(key).is_some()).collect();
+        assert_eq!(left, [RECORD], "{fault}");
+    }
+}
+
 #[test]
 fn bl_15_a_repair_that_is_not_allowed_changes_nothing_and_names_the_right() {
     for method in ["GET", "PUT"] {
