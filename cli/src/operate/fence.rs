@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::thread;
 
-use tenure_blocking::ownership::{CasGuard, LeaseCasOutcome};
+use tenure_blocking::ownership::{CasGuard, LeaseCasOutcome, OwnershipError};
 use tenure_core::{LeaseRecord, NodeId};
 
 use crate::exit::Failure;
@@ -45,10 +45,14 @@ pub(super) fn fence(node: &NodeId, store: &Inspector) -> Result<Fencing, Failure
             }
             LifeState::Dead => {
                 store.probe(&CasGuard::Match(lease.etag.clone()))?;
-                match store.fence(node, &lease)? {
-                    LeaseCasOutcome::Applied { .. } => return Ok(Fencing::Fenced),
+                match store.fence(node, &lease) {
+                    Ok(LeaseCasOutcome::Applied { .. }) => return Ok(Fencing::Fenced),
                     // It was renewed at the last moment, or fenced by another.
-                    LeaseCasOutcome::Rejected => continue,
+                    Ok(LeaseCasOutcome::Rejected) => continue,
+                    Err(OwnershipError::Bad(bad)) => {
+                        return Ok(Fencing::Refused(format!("whether it is fenced cannot be read: {bad}")));
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
             LifeState::Expired => {}

@@ -94,13 +94,19 @@ impl Found {
         }
     }
 
-    /// Returns it for programs; what is overwritten is not to be had from the store any more.
+    /// Returns it for programs, each byte that was read: what is overwritten is not to be had from the store any more.
     pub(super) fn to_json(&self) -> Value {
         match self {
-            Self::Corrupt { etag, body, why } => json!({
-                "node": "", "epoch": 0, "state": "corrupt", "etag": etag.to_string(), "why": why,
-                "text": String::from_utf8_lossy(body),
-            }),
+            Self::Corrupt { etag, body, why } => {
+                let mut object = json!({
+                    "node": "", "epoch": 0, "state": "corrupt", "etag": etag.to_string(), "why": why,
+                    "text": String::from_utf8_lossy(body),
+                });
+                if str::from_utf8(body).is_err() {
+                    object["hex"] = body.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+                }
+                object
+            }
             Self::Missing => json!({ "node": "", "epoch": 0, "state": "free" }),
             Self::Sound { etag, record, owner } => {
                 let state = match (record.holder(), owner) {

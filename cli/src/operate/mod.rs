@@ -11,7 +11,7 @@ pub(crate) use evict::main as evict;
 pub(crate) use repair::main as repair;
 
 use serde_json::json;
-use tenure_blocking::ownership::CasOutcome;
+use tenure_blocking::ownership::{CasOutcome, OwnershipError};
 use tenure_core::{CellId, Epoch, Key};
 
 use crate::exit::Failure;
@@ -22,21 +22,39 @@ use crate::output::{Output, printable};
 /// Puts a record by which nobody owns the cell in the place of what was found.
 ///
 /// # Errors
-/// Says why the store cannot be asked, or that it is unfit.
+/// Says why the store cannot be asked or is unfit, or that what became of the write is not known.
 fn free(cell: &CellId, found: &Found, epoch: Epoch, store: &Inspector) -> Result<CasOutcome, Failure> {
     store.probe(&found.guard())?;
-    Ok(store.free(cell, found.guard(), epoch)?)
+    store.free(cell, found.guard(), epoch).map_err(|error| match error {
+        // That may be the answer's fault, and hide that the write was applied.
+        OwnershipError::Bad(_) => {
+            Failure::from(error).hinting("but what became of the write before that is not known: look again")
+        }
+        _ => error.into(),
+    })
 }
 
 /// Says what there was, that the cell is nobody's now, and what else to know.
+///
+/// # Errors
+/// Says that this cannot be printed, but was done, and for programs what there was: it is not to be had any more.
 fn report(cell: &CellId, epoch: Epoch, found: &Found, note: &str, output: Output) -> Result<u8, Failure> {
+    let text = told(cell, epoch, found, note, output);
+    output.text(&text).map_err(|failure| {
+        failure
+            .hinting(&format!("all the same {cell} is free now, at epoch {epoch}"))
+            .with("before", found.to_json())
+    })?;
+    Ok(0)
+}
+
+fn told(cell: &CellId, epoch: Epoch, found: &Found, note: &str, output: Output) -> String {
     if output.is_json() {
         let object = json!({
             "cell": cell.as_str(), "node": "", "epoch": epoch.get(), "state": "released",
             "before": found.to_json(), "note": note,
         });
-        output.text(&format!("{object}\n"))?;
-        return Ok(0);
+        return format!("{object}\n");
     }
     let mut text = format!("before  {}\n", printable(&found.to_string()));
     if let Some(excerpt) = found.excerpt() {
@@ -44,8 +62,7 @@ fn report(cell: &CellId, epoch: Epoch, found: &Found, note: &str, output: Output
     }
     let next = epoch.next().map_or_else(|| "none".to_owned(), |next| next.to_string());
     text += &format!("after   released at epoch {epoch}: the next claim gets epoch {next}\n{note}\n");
-    output.text(&text)?;
-    Ok(0)
+    text
 }
 
 /// Says what stands there instead of what was judged.

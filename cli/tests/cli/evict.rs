@@ -234,6 +234,25 @@ fn through_something_that_drops_conditions_no_lease_is_written_over() {
     assert_eq!((wire.versions("c1"), wire.0.store().history("p/nodes/x.1.json").len()), (1, 1));
 }
 
+/// What comes in the place of the lease once the fence was sent may hide anything.
+#[test]
+fn a_fence_of_which_nothing_can_be_read_evicts_nobody_but_by_force() {
+    let garbled = || {
+        let wire = dead();
+        let on = |fault, method| Rule::new(fault).on(method).below("nodes/");
+        wire.0.faults([on(Fault::Drop, "PUT").times(1), on(named("html-200"), "GET").after(2)]);
+        wire
+    };
+    let wire = garbled();
+    let done = finish(evict_x(&wire));
+    assert_eq!((done.code, done.error()["kind"].as_str()), (Some(75), Some("held")), "{}", done.stderr);
+    assert!(done.stderr.contains("whether it is fenced cannot be read"), "{}", done.stderr);
+    assert_eq!(wire.versions("c1"), 1);
+    let wire = garbled();
+    let done = finish(wire.tenure(&["evict", "--json", "c1", "--epoch", "7", "--force"]));
+    assert_eq!((done.code, wire.versions("c1")), (Some(0), 2), "{}", done.stderr);
+}
+
 #[test]
 fn a_lease_without_time_stamps_or_that_may_not_be_read_proves_nobody_dead() {
     let wire = dead();

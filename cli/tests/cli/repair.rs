@@ -174,6 +174,25 @@ fn people_see_what_was_there_and_what_is_now() {
     assert!(note.contains("stop it, or let it verify"), "{note}");
 }
 
+/// What was there is not to be had from the store any more.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_repair_that_cannot_be_told_says_that_it_was_done_and_what_was_there() {
+    let dir = Dir::new();
+    dir.put(RECORD, b"garbage \xff");
+    let mut repair = dir.tenure(&["repair", "--json", "c1", "--epoch", "7"]);
+    repair.stdout(fs::File::options().write(true).open("/dev/full").expect("a device"));
+    let done = finish(repair);
+    assert_eq!(done.code, Some(69), "{}", done.stderr);
+    let error = done.error();
+    assert!(
+        error["message"].as_str().is_some_and(|said| said.contains("c1 is free now, at epoch 7")),
+        "{error}"
+    );
+    assert_eq!(error["before"]["hex"], "6761726261676520ff", "{error}");
+    assert_eq!(dir.get(RECORD)["epoch"], 7);
+}
+
 #[test]
 fn the_epoch_has_to_be_said_and_must_leave_room_for_another() {
     let dir = Dir::new();
