@@ -12,7 +12,7 @@ use tenure_core::{
 };
 
 use super::Settings;
-use super::report::{self, Report, Trouble, fails, faulty, unclear, undecided, weak};
+use super::report::{self, Report, Trouble, fails, faulty, refused, unclear, undecided};
 use super::suite::{Answer, Batch, Desk, Release, Spelling};
 use super::words::{cause, told};
 
@@ -185,12 +185,8 @@ impl Bench {
                 continue;
             }
             if denied == budget.attempts {
-                if let Guard::Match(etag) = guard
-                    && etag.is_weak()
-                {
-                    return Err(weak(format_args!("the tag {etag} of {key}")));
-                }
-                return Err(fails(format!("a write of {key} was always rejected although its guard holds")));
+                let sentence = format!("a write of {key} was always rejected although its guard holds");
+                return Err(refused(guard, key, sentence));
             }
             let times = budget.attempts;
             return Err(undecided(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_core::{ETag, FaultKind, Guard, Key, Reply, WriteReply};
 
 use super::bench::{Bench, Fate, Seen};
-use super::report::{Answer, Trouble, fails, unclear, undecided};
+use super::report::{Answer, Trouble, fails, refused, unclear, undecided};
 use super::suite::Release;
 use super::words::{cause, told};
 
@@ -167,7 +167,7 @@ async fn round(
             }
             Seen::Found { .. } | Seen::Missing | Seen::Unchanged(_) => Shown::Open(cause, sentence),
         },
-        ([], None) => return Err(fails(format!("in round {number} nobody won {key}"))),
+        ([], None) => return Err(refused(guard, key, format!("in round {number} nobody won {key}"))),
         (several, _) => {
             let many = several.len();
             let sentence =

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, Guard, Key};
 
 use super::latency::Latency;
 
@@ -99,6 +99,14 @@ pub(super) fn faulty(what: impl fmt::Display, fault: &Fault) -> Trouble {
 pub(super) fn undecided(cause: Option<FaultKind>, sentence: String) -> Trouble {
     let is_unfit = matches!(cause, Some(FaultKind::Malformed | FaultKind::Unfit));
     Trouble { cause, ..if is_unfit { fails(sentence) } else { unclear(sentence) } }
+}
+
+/// A guard that should have held and did not; of a weak tag that says why.
+pub(super) fn refused(guard: &Guard, key: &Key, sentence: String) -> Trouble {
+    match guard {
+        Guard::Match(etag) if etag.is_weak() => weak(format_args!("the tag {etag} of {key}")),
+        Guard::Absent | Guard::Match(_) => fails(sentence),
+    }
 }
 
 /// A tag that no compare-and-swap can match (BL-40).

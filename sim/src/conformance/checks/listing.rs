@@ -4,11 +4,11 @@ use tenure_core::{CellId, ETag, Key};
 
 use super::still;
 use crate::conformance::bench::Bench;
-use crate::conformance::report::{Answer, allowed, fails, unclear};
+use crate::conformance::report::{Answer, allowed, fails, unclear, weak};
 
 /// What to do about a listing that is not what is there.
 const USE_ANOTHER: &str =
-    "use another store, or another version of this one: nodes and cells would be missing from what is listed";
+    "use another store, or another version of this one: nobody could rely on what is listed";
 
 /// Lists many keys, page by page.
 pub(super) async fn listing(bench: &mut Bench) -> Answer {
@@ -44,6 +44,9 @@ pub(super) async fn listing(bench: &mut Bench) -> Answer {
             return Err(fails(format!("{key} was written and is not listed")).advise(USE_ANOTHER));
         };
         if let Some(listed) = entry.etag.as_ref().filter(|listed| *listed != etag) {
+            if etag.is_weak() {
+                return Err(weak(format_args!("the tag {etag} of {key}")));
+            }
             let sentence = format!("{key} has the tag {etag} and is listed with {listed}");
             return Err(fails(sentence).advise(USE_ANOTHER));
         }
