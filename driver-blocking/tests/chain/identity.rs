@@ -85,7 +85,7 @@ fn bl_11_a_web_identity_is_exchanged_again_before_its_keys_end_though_its_file_n
         ("AWS_ENDPOINT_URL_STS", service.as_str()),
     ];
     let mut child = Talking::start(command("writes_at_once", "s3://bkt", &at(&store), &environment));
-    let all_applied = vec!["applied"; WRITERS].join(" | ");
+    let all_applied = ["applied"; WRITERS].join(" | ");
 
     // All that want keys at once are served by one exchange.
     child.go_on();
