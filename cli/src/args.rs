@@ -3,12 +3,16 @@
 //! Parsing decides nothing but form; a value that depends on the store or on another value is checked by
 //! the command that uses it.
 
+mod operate;
+
+pub(crate) use operate::{EvictArgs, RepairArgs};
+
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tenure_core::CellId;
+use tenure_core::{CellId, Epoch};
 
 use crate::dev_store::{self, Trouble, trouble};
 
@@ -102,6 +106,10 @@ pub(crate) enum Command {
     /// List the nodes of the fleet, by the store's clock
     #[command(after_help = NODE_STATES)]
     Nodes,
+    /// Free a cell whose owner does not give it back
+    Evict(EvictArgs),
+    /// Mend the record of a cell that is corrupt or was removed
+    Repair(RepairArgs),
     /// Be an S3 endpoint in memory, to develop against; with faults, to test against
     #[command(after_help = dev_store::help())]
     DevStore(DevStoreArgs),
@@ -208,7 +216,7 @@ States:
   offered   handed over to a node that has not accepted yet
   released  given back by its last owner
   free      never owned
-  corrupt   the record cannot be read; nobody can claim the cell until it is mended (exit code 65)
+  corrupt   the record cannot be read; nobody can claim the cell until `tenure repair` (exit code 65)
 
 Looking changes no record. On a file store it needs permission to write all the same, for the file
 .tenure-1/clock, by which the time of the file system is read.";
@@ -291,6 +299,12 @@ pub(crate) struct WatchdogArgs {
 
 fn cell(text: &str) -> Result<CellId, String> {
     CellId::new(text).map_err(|error| error.to_string())
+}
+
+/// Takes an epoch that another can follow.
+fn epoch(text: &str) -> Result<Epoch, String> {
+    let epoch = text.parse().ok().and_then(Epoch::new).filter(|epoch| epoch.next().is_some());
+    epoch.ok_or_else(|| format!("write a whole number from 1 to {}", u64::MAX - 1))
 }
 
 /// Takes a time with its unit: `500ms`, `30s`, `5m`, `1h`; zero needs none.

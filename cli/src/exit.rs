@@ -57,6 +57,26 @@ impl Failure {
         Self::new("inconsistent", message)
     }
 
+    /// A record is not what was to be replaced any more.
+    pub(crate) fn contended(message: impl fmt::Display) -> Self {
+        Self::new("contended", message)
+    }
+
+    /// An epoch is lower than one there was.
+    pub(crate) fn regressed(message: impl fmt::Display) -> Self {
+        Self::new("regressed", message)
+    }
+
+    /// Another node owns a cell.
+    pub(crate) fn held(message: impl fmt::Display) -> Self {
+        Self::new("held", message)
+    }
+
+    /// A record needs no mending.
+    pub(crate) fn sound(message: impl fmt::Display) -> Self {
+        Self::new("sound", message)
+    }
+
     /// The node does not own a cell.
     pub(crate) fn not_owner(message: impl fmt::Display) -> Self {
         Self::new("not_owner", message)
@@ -129,9 +149,10 @@ impl Failure {
     fn bad(self, bad: &BadRecord) -> Self {
         match bad {
             BadRecord::Corrupt { key, etag, .. } => {
-                self.with("key", key.as_str()).with("etag", etag.to_string())
+                self.hinting(REPAIR).with("key", key.as_str()).with("etag", etag.to_string())
             }
             BadRecord::Regressed { key, seen, found } => self
+                .hinting(REPAIR)
                 .with("key", key.as_str())
                 .with("seen", seen.get())
                 .with("found", found.map(tenure_core::Epoch::get)),
@@ -147,6 +168,9 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The remedy that a bad record calls for.
+const REPAIR: &str = "`tenure repair` puts one there";
+
 /// Maps the stable words of the core's errors to exit codes.
 fn code(kind: &str) -> Code {
     match kind {
@@ -156,7 +180,7 @@ fn code(kind: &str) -> Code {
         "denied" => Code::Denied,
         "config" => Code::Config,
         "unavailable" => Code::Unavailable,
-        // held, timeout, contended, not_owner, fenced
+        // held, timeout, contended, not_owner, fenced, sound
         _ => Code::NotAcquired,
     }
 }

@@ -11,6 +11,7 @@ mod hints;
 mod inspect;
 mod log;
 mod nodes;
+mod operate;
 mod output;
 mod owner;
 mod run;
@@ -51,8 +52,10 @@ fn execute(cli: &Cli, output: Output) -> Result<u8, Failure> {
         Command::Demo => demo::main(global, output),
         Command::DevStore(args) => dev_store::main(global, args, output),
         Command::Doctor(args) => doctor::main(global, args, output),
+        Command::Evict(args) => operate::evict(global, args, output),
         Command::Nodes => nodes::main(global, output),
         Command::Owner(args) => owner::main(global, args, output),
+        Command::Repair(args) => operate::repair(global, args, output),
         Command::Run(args) => run::main(global, args),
         Command::Sim(_) if global.json => Err(Failure::usage("sim prints for people: it has no --json")),
         Command::Sim(args) => Ok(tenure_sim::command::main("tenure sim", args.words.iter().cloned())),

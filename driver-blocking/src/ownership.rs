@@ -167,6 +167,21 @@ impl OwnershipStore {
         self.put_owner(cell, CasGuard::Match(owner.etag), None, epoch)
     }
 
+    /// Puts a record in place of what `guard` names by which nobody owns the cell and the last epoch was `epoch`,
+    /// as an operator does: whatever was there, its owner is not asked. That epoch must not be lower than any that
+    /// was ever given out, and whoever owned the cell must not act on it any more.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub fn free_owner(
+        &self,
+        cell: &CellId,
+        guard: CasGuard,
+        epoch: Epoch,
+    ) -> Result<CasOutcome, OwnershipError> {
+        self.put_owner(cell, guard, None, epoch)
+    }
+
     /// Reads a node's lease; nothing if it has none.
     ///
     /// # Errors
@@ -187,6 +202,25 @@ impl OwnershipStore {
     ) -> Result<LeaseCasOutcome, OwnershipError> {
         let body = LeaseRecord { write: Some(self.next_write()), ..lease.clone() }.to_bytes();
         Ok(match self.swap(&Key::lease(&lease.node), guard, body)? {
+            Some(etag) => LeaseCasOutcome::Applied { etag },
+            None => LeaseCasOutcome::Rejected,
+        })
+    }
+
+    /// Fences a node that was judged dead by this version of its lease, whether or not that could be parsed: puts a
+    /// tombstone in its place that keeps every other field. If that is rejected the node lives, or was fenced by
+    /// another: judge it afresh.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub fn fence_node_lease<R>(
+        &self,
+        node: &NodeId,
+        judged: &Stored<R>,
+    ) -> Result<LeaseCasOutcome, OwnershipError> {
+        let body = LeaseRecord::fence(&judged.body, node, &self.node, &self.next_write());
+        let guard = CasGuard::Match(judged.etag.clone());
+        Ok(match self.swap(&Key::lease(node), guard, body)? {
             Some(etag) => LeaseCasOutcome::Applied { etag },
             None => LeaseCasOutcome::Rejected,
         })

@@ -205,6 +205,24 @@ fn a_lease_is_created_and_renewed_under_the_tag_of_its_last_version() {
     assert_eq!(missing, Ok(LeaseCasOutcome::Rejected));
 }
 
+#[test]
+fn a_node_is_fenced_under_the_version_that_was_judged_and_its_other_fields_stay() {
+    let body = br#"{"node":"x.1","expires_ms":7,"ttl_ms":3000,"zz":[1.50]}"#;
+    let key = Key::lease(&node("x.1"));
+    for writes in [&[][..], &[Act::LoseAnswer], &[Act::LoseRequest]] {
+        let bench = bench(writes, &[]);
+        common::applied(common::write(&bench.scripted.store, &key, CasGuard::Absent, body));
+        let judged = bench.ownership.read_node_lease(&node("x.1")).expect("readable").expect("there");
+        let fenced = bench.ownership.fence_node_lease(&node("x.1"), &judged);
+        let found = bench.ownership.read_node_lease(&node("x.1")).expect("readable").expect("there");
+        assert_eq!(fenced, Ok(LeaseCasOutcome::Applied { etag: found.etag.clone() }), "{writes:?}");
+        assert_eq!(found.record.fenced_by.as_deref(), Some("a.1"));
+        assert!(found.record.is_tombstone() && found.body.windows(11).any(|part| part == br#""zz":[1.50]"#));
+        let again = bench.ownership.fence_node_lease(&node("x.1"), &judged);
+        assert_eq!(again, Ok(LeaseCasOutcome::Rejected));
+    }
+}
+
 fn read_tag(bench: &Bench) -> ETag {
     bench.ownership.read_node_lease(&node("a.1")).expect("readable").expect("there").etag
 }
@@ -323,6 +341,25 @@ fn a_corrupt_record_is_named_and_left_alone() {
     // Nothing tells it from our own record, garbled on its way: no outcome, then.
     assert!(matches!(bench.claim(), Err(OwnershipError::Bad(BadRecord::Corrupt { .. }))));
     assert!(bench.sent().len() == 1);
+}
+
+#[test]
+fn a_corrupt_or_missing_record_is_replaced_by_one_that_nobody_owns() {
+    let key = Key::owner(&cell());
+    for writes in [&[][..], &[Act::LoseRequest], &[Act::LoseAnswer], &[Act::Conflict]] {
+        let missing = bench(writes, &[]);
+        let ownership = &missing.ownership;
+        assert_eq!(ownership.free_owner(&cell(), CasGuard::Absent, epoch(7)), Ok(CasOutcome::Applied));
+        let freed = missing.owner().expect("put there");
+        assert_eq!((freed.record.node, freed.record.epoch), (None, epoch(7)));
+
+        let corrupt = bench(writes, &[]);
+        let etag = common::applied(common::write(&corrupt.scripted.store, &key, CasGuard::Absent, b"{"));
+        let guard = || CasGuard::Match(etag.clone());
+        assert_eq!(corrupt.ownership.free_owner(&cell(), guard(), epoch(8)), Ok(CasOutcome::Applied));
+        assert_eq!(corrupt.owner().expect("mended").record.epoch, epoch(8));
+        assert_eq!(corrupt.ownership.free_owner(&cell(), guard(), epoch(9)), Ok(CasOutcome::Rejected));
+    }
 }
 
 #[test]

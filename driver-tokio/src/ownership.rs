@@ -71,6 +71,20 @@ impl OwnershipStore {
         self.step(move |steps| steps.release_owner(&cell, epoch)).await
     }
 
+    /// Puts a record in place of what `guard` names by which nobody owns the cell and the last epoch was `epoch`,
+    /// as an operator does: whatever was there, its owner is not asked.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub async fn free_owner(
+        &self,
+        cell: CellId,
+        guard: CasGuard,
+        epoch: Epoch,
+    ) -> Result<CasOutcome, OwnershipError> {
+        self.step(move |steps| steps.free_owner(&cell, guard, epoch)).await
+    }
+
     /// Reads a node's lease; nothing if it has none.
     ///
     /// # Errors
@@ -90,6 +104,19 @@ impl OwnershipStore {
         guard: CasGuard,
     ) -> Result<LeaseCasOutcome, OwnershipError> {
         self.step(move |steps| steps.cas_node_lease(&lease, guard)).await
+    }
+
+    /// Fences a node that was judged dead by this version of its lease. If that is rejected the node lives, or was
+    /// fenced by another: judge it afresh.
+    ///
+    /// # Errors
+    /// Says why there is no outcome; see [`OwnershipError`].
+    pub async fn fence_node_lease<R: Send + 'static>(
+        &self,
+        node: NodeId,
+        judged: Stored<R>,
+    ) -> Result<LeaseCasOutcome, OwnershipError> {
+        self.step(move |steps| steps.fence_node_lease(&node, &judged)).await
     }
 
     /// Reads the leases of nodes that may have room: those renewed recently by the store's clock, and not

@@ -37,16 +37,25 @@ async fn leases_are_swapped_under_their_tags_and_listed() {
     let read = store.read_node_lease(store.node().clone()).await.expect("readable").expect("there");
     let peers = store.read_capacity_peers().await.expect("listed");
     assert_eq!(peers.iter().map(|peer| &peer.body).collect::<Vec<_>>(), [&read.body]);
+    let fenced = dir.speaks_for("b.2").fence_node_lease(store.node().clone(), read).await;
+    assert!(matches!(fenced, Ok(LeaseCasOutcome::Applied { .. })), "{fenced:?}");
+    let read = store.read_node_lease(store.node().clone()).await.expect("readable").expect("there");
+    assert!(read.record.is_tombstone());
 }
 
 #[tokio::test]
-async fn a_corrupt_record_is_an_error_that_names_its_key() {
+async fn a_corrupt_record_is_an_error_that_names_its_key_until_it_is_freed() {
     let dir = Dir::new("corrupt");
     std::fs::create_dir_all(dir.0.join("cells/c")).expect("a directory");
     std::fs::write(dir.0.join("cells/c/own.json"), b"{").expect("written");
-    let error = dir.speaks_for("a.1").read_owner(cell()).await.expect_err("corrupt");
-    let OwnershipError::Bad(BadRecord::Corrupt { key, .. }) = error else { panic!("{error:?}") };
+    let store = dir.speaks_for("a.1");
+    let error = store.read_owner(cell()).await.expect_err("corrupt");
+    let OwnershipError::Bad(BadRecord::Corrupt { key, etag, .. }) = error else { panic!("{error:?}") };
     assert_eq!(key.as_str(), "cells/c/own.json");
+    let freed = store.free_owner(cell(), CasGuard::Match(etag), Epoch::FIRST).await;
+    assert_eq!(freed, Ok(CasOutcome::Applied));
+    let record = store.read_owner(cell()).await.expect("readable").expect("there").record;
+    assert_eq!((record.node, record.epoch), (None, Epoch::FIRST));
 }
 
 /// A store in a directory that goes with the test.

@@ -15,6 +15,7 @@ use crate::advice::is_about_checksum;
 use crate::bucket::Bucket;
 use crate::explain::{ErrorBody, MESSAGE_MAX, UNREADABLE, explain, printable};
 use crate::list;
+use crate::op::REPLY_MAX;
 use crate::stamp::{http_date, retry_after};
 
 /// An answer as it came over the wire, read to its end.
@@ -246,7 +247,7 @@ pub fn read_reply(about: &About<'_>, op: &ReadOp, response: &Response<'_>) -> Re
     let verdict = Verdict::new(about, op.key.as_str(), response);
     match verdict.class {
         Class::Success => match response.headers.etag() {
-            Some(etag) if response.status == 200 && is_whole(response) => {
+            Some(etag) if response.status == 200 && (is_whole(response) || is_cut_by_us(response)) => {
                 ReadReply::Found { etag, body: response.body.into(), stamps: response.headers.stamps() }
             }
             Some(_) | None => ReadReply::Failed(verdict.failure()),
@@ -379,6 +380,12 @@ fn is_whole(response: &Response<'_>) -> bool {
         }
         None => response.headers.transfer_encoding.is_some(),
     }
+}
+
+/// Tells whether no more of the body was read because it is too long for a record as it is. That is an answer: whoever
+/// reads such a record must learn that it is corrupt, and its tag.
+fn is_cut_by_us(response: &Response<'_>) -> bool {
+    response.body.len() > REPLY_MAX
 }
 
 #[cfg(test)]

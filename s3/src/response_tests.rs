@@ -4,6 +4,7 @@ use super::{
     About, Class, Response, ResponseHeaders, classify, list_reply, read_reply, remove_reply, write_reply,
 };
 use crate::bucket::{Bucket, Settings};
+use crate::op::REPLY_MAX;
 use core::time::Duration;
 use proptest::prelude::*;
 use tenure_core::{
@@ -367,6 +368,24 @@ fn bl_38_a_body_whose_length_is_not_known_is_not_read_as_a_record() {
     assert!(matches!(get(shorter), ReadReply::Failed(_)));
     let chunked = ResponseHeaders { transfer_encoding: Some(b"chunked"), ..ResponseHeaders::default() };
     assert!(matches!(get(chunked), ReadReply::Found { .. }));
+}
+
+#[test]
+fn what_is_too_long_for_a_record_is_read_as_far_as_shows_that_and_keeps_its_tag() {
+    let read = |len| {
+        let op = ReadOp { id: ReadId::new(1), key: key(), unless: None, timeout: TIMEOUT };
+        let headers = ResponseHeaders {
+            content_length: Some(b"70000"),
+            etag: Some(b"\"e\""),
+            ..ResponseHeaders::default()
+        };
+        let body = vec![b'x'; len];
+        let response = Response { status: 200, headers, body: &body };
+        read_reply(&About { bucket: &bucket(), corrected: false, local: None }, &op, &response)
+    };
+    assert!(matches!(read(REPLY_MAX), ReadReply::Failed(_)));
+    let ReadReply::Found { etag, .. } = read(REPLY_MAX + 1) else { panic!("it is a version") };
+    assert_eq!(etag.to_string(), "\"e\"");
 }
 
 #[test]

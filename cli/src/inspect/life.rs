@@ -6,8 +6,8 @@
 
 use core::time::Duration;
 
-use tenure_blocking::ownership::NodeLeaseRecord;
-use tenure_core::{LeaseRecord, StoreClock, StoreTime, TTL_MAX};
+use tenure_blocking::ownership::{NodeLeaseRecord, Stored};
+use tenure_core::{LeaseRecord, NodeId, Stamps, StoreClock, StoreTime, TTL_MAX};
 
 /// What is known of a node's lease.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +44,25 @@ impl Life {
         Self { state: LifeState::Unknown, age: None, clock_ahead_ms: None, lease: None }
     }
 
+    /// Judges one version of a node's lease, readable or not, as a claim would: one that is not proves nothing, and is
+    /// taken for one of the longest ttl.
+    pub(crate) fn of<R>(node: &NodeId, version: &Stored<R>, clock: StoreClock) -> Self {
+        let Stored { etag, body, stamps, .. } = version;
+        match LeaseRecord::parse_of(node, body) {
+            Ok(record) => {
+                let (etag, body, stamps) = (etag.clone(), body.clone(), *stamps);
+                Self::judge(NodeLeaseRecord { record, etag, body, stamps }, clock)
+            }
+            Err(_) => Self::unreadable(*stamps, clock),
+        }
+    }
+
+    fn unreadable(stamps: Stamps, clock: StoreClock) -> Self {
+        let age = stamps.date.zip(stamps.modified).map(|(date, modified)| date.since(modified));
+        let state = age.map_or(LifeState::Unknown, |age| stage(age, TTL_MAX, clock));
+        Self { state, age, clock_ahead_ms: None, lease: None }
+    }
+
     /// Judges one version of a lease by the stamps of the answer that showed it.
     pub(crate) fn judge(lease: NodeLeaseRecord, clock: StoreClock) -> Self {
         let (date, modified) = (lease.stamps.date, lease.stamps.modified);
@@ -73,7 +92,12 @@ fn clock_ahead_ms(lease: &LeaseRecord, modified: StoreTime) -> Option<i64> {
 
 fn state(lease: &LeaseRecord, age: Duration, date: StoreTime, clock: StoreClock) -> LifeState {
     let (ttl, foreign_expires_ms) = terms(lease);
-    if age < ttl || date < StoreTime::from_millis(foreign_expires_ms) {
+    if date < StoreTime::from_millis(foreign_expires_ms) { LifeState::Live } else { stage(age, ttl, clock) }
+}
+
+/// Returns what is certain of a lease of this age and ttl.
+fn stage(age: Duration, ttl: Duration, clock: StoreClock) -> LifeState {
+    if age < ttl {
         LifeState::Live
     } else if age < ttl + clock.unit + clock.margin {
         LifeState::Expired
@@ -94,6 +118,14 @@ fn terms(lease: &LeaseRecord) -> (Duration, u64) {
 }
 
 impl LifeState {
+    /// Returns the stable word for a cell whose owner's lease this is.
+    pub(crate) const fn of_cell(self) -> &'static str {
+        match self {
+            Self::Live => "held",
+            Self::Dead | Self::Expired | Self::Unknown => self.as_str(),
+        }
+    }
+
     /// Returns the stable word for programs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

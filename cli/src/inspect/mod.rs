@@ -1,5 +1,5 @@
-//! Looking at a store without ever writing a record: reads that are repeated when the store does not answer, and
-//! the judgement whether a lease lives. Only the reading steps of [`OwnershipStore`] are used.
+//! Looking at a store: reads that are repeated when the store does not answer, and the judgement whether a lease
+//! lives. No record is written but by the two steps with which an operator frees a cell.
 //!
 //! A file store does touch a file of its own, `.tenure-1/clock`, to read the time of the file system, and creates
 //! it in a directory that has none: so even looking needs permission to write there.
@@ -7,7 +7,7 @@
 mod life;
 mod record;
 
-pub(crate) use life::Life;
+pub(crate) use life::{Life, LifeState};
 pub(crate) use record::{CellState, NodeState, describe};
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,10 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use tenure_blocking::Store;
-use tenure_blocking::ownership::{OwnerRecord, OwnershipError, OwnershipStore};
+use tenure_blocking::ownership::{
+    CasGuard, CasOutcome, LeaseCasOutcome, OwnerRecord, OwnershipError, OwnershipStore, Stored,
+};
 use tenure_core::{
-    CellId, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp, ReadReply,
-    Reply, RetiredRecord, SessionId,
+    CellId, Epoch, Fault, FaultKind, Key, ListId, ListOp, ListReply, NodeId, Op, Page, ReadId, ReadOp,
+    ReadReply, Reply, RetiredRecord,
 };
 
 use crate::exit::Failure;
@@ -32,7 +34,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1
 /// How many records are read at once.
 const READERS: usize = 8;
 
-/// A store that is only looked at.
+/// What is stored under a key, whether or not it is a record.
+pub(crate) type Version = Stored<()>;
+
+/// A store as an operator sees it.
 pub(crate) struct Inspector {
     store: Arc<dyn Store>,
     steps: OwnershipStore,
@@ -43,15 +48,45 @@ pub(crate) struct Inspector {
 impl Inspector {
     pub(crate) fn new(store: impl Store) -> Result<Self, Failure> {
         let store: Arc<dyn Store> = Arc::new(store);
-        // The steps that would write in somebody's name are never taken.
-        let nobody = NodeId::new("inspector", SessionId::new(0)).map_err(Failure::usage)?;
-        let steps = OwnershipStore::new(Arc::clone(&store), nobody).with_timeout(TIMEOUT);
+        // No node: its id has no session. It signs what those two write, and the steps that would own one are never taken.
+        let operator = NodeId::parse("operator").map_err(Failure::usage)?;
+        let steps = OwnershipStore::new(Arc::clone(&store), operator).with_timeout(TIMEOUT);
         Ok(Self { store, steps, next: AtomicU64::new(1), lives: Mutex::default() })
     }
 
     /// Reads who owns a cell; nothing if nobody ever did.
     pub(crate) fn owner(&self, cell: &CellId) -> Result<Option<OwnerRecord>, OwnershipError> {
         insist(|| self.steps.read_owner(cell))
+    }
+
+    /// Puts a record in place of what `guard` names by which nobody owns the cell.
+    pub(crate) fn free(
+        &self,
+        cell: &CellId,
+        guard: CasGuard,
+        epoch: Epoch,
+    ) -> Result<CasOutcome, OwnershipError> {
+        self.steps.free_owner(cell, guard, epoch)
+    }
+
+    /// Puts a tombstone in the place of a lease by which its node was judged dead.
+    pub(crate) fn fence(&self, node: &NodeId, judged: &Version) -> Result<LeaseCasOutcome, OwnershipError> {
+        self.steps.fence_node_lease(node, judged)
+    }
+
+    /// Reads the record of a cell, whatever it is.
+    pub(crate) fn record(&self, cell: &CellId) -> Result<Option<Version>, OwnershipError> {
+        insist(|| self.read(&Key::owner(cell)))
+    }
+
+    /// Reads the lease of a node, whatever it is.
+    pub(crate) fn lease(&self, node: &NodeId) -> Result<Option<Version>, OwnershipError> {
+        insist(|| self.read(&Key::lease(node)))
+    }
+
+    /// Judges a node by one version of its lease.
+    pub(crate) fn judge(&self, node: &NodeId, version: &Version) -> Life {
+        Life::of(node, version, self.store.clock())
     }
 
     /// Returns whether a node's lease lives; every node is asked for once.
@@ -62,7 +97,7 @@ impl Inspector {
         }
         let life = match insist(|| self.steps.read_node_lease(node)) {
             Ok(Some(lease)) => Life::judge(lease, self.store.clock()),
-            Ok(None) if insist(|| self.is_retired(node))? => Life::dead(),
+            Ok(None) if self.is_retired(node)? => Life::dead(),
             // A lease that cannot be read proves nothing, least of all a living node.
             Ok(None) | Err(OwnershipError::Bad(_)) => Life::unknown(),
             Err(error) => return Err(error),
@@ -71,12 +106,19 @@ impl Inspector {
         Ok(life)
     }
 
-    fn is_retired(&self, node: &NodeId) -> Result<bool, OwnershipError> {
-        let key = Key::retired(node);
+    /// Tells whether a node is dead for good although its lease is gone.
+    pub(crate) fn is_retired(&self, node: &NodeId) -> Result<bool, OwnershipError> {
+        let marker = insist(|| self.read(&Key::retired(node)))?;
+        Ok(marker.is_some_and(|marker| RetiredRecord::parse_of(node, &marker.body).is_ok()))
+    }
+
+    fn read(&self, key: &Key) -> Result<Option<Version>, OwnershipError> {
         let op = ReadOp { id: ReadId::new(self.id()), key: key.clone(), unless: None, timeout: TIMEOUT };
         match self.store.execute(Op::Read(op)) {
-            Reply::Read(ReadReply::Found { body, .. }) => Ok(RetiredRecord::parse_of(node, &body).is_ok()),
-            Reply::Read(ReadReply::Missing) => Ok(false),
+            Reply::Read(ReadReply::Found { etag, body, stamps }) => {
+                Ok(Some(Version { record: (), etag, body, stamps }))
+            }
+            Reply::Read(ReadReply::Missing) => Ok(None),
             Reply::Read(ReadReply::Failed(fault)) => Err(OwnershipError::Store(fault)),
             Reply::Read(ReadReply::Throttled { .. }) => Err(throttled(key.as_str())),
             Reply::Read(ReadReply::Unchanged(_)) | Reply::List(_) | Reply::Remove(_) | Reply::Write(_) => {

@@ -6,7 +6,6 @@ use tenure_core::{CellId, Holder, LeaseRecord, NodeId};
 
 use super::{Inspector, Life};
 use crate::exit::Failure;
-use crate::inspect::life::LifeState;
 
 /// One cell and its owner.
 #[derive(Debug)]
@@ -50,12 +49,8 @@ impl CellState {
             Holder::OfferedTo(node) => Self { epoch, node: node.to_string(), ..nobody("offered") },
             Holder::Node(node) => {
                 let life = store.life(node)?;
-                let state = match life.state {
-                    LifeState::Live => "held",
-                    LifeState::Dead | LifeState::Expired | LifeState::Unknown => life.state.as_str(),
-                };
                 let addr = life.addr().map(str::to_owned);
-                Self { epoch, node: node.to_string(), addr, ..nobody(state) }
+                Self { epoch, node: node.to_string(), addr, ..nobody(life.state.of_cell()) }
             }
         })
     }

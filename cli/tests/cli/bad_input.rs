@@ -53,9 +53,15 @@ fn with_json_an_error_is_one_object() {
 
 #[test]
 fn without_a_store_every_command_exits_64_and_shows_both_forms() {
-    for args in
-        [&["owner", "c"][..], &["cells"], &["nodes"], &["agent"], &["run", "--cell", "c", "--", "true"]]
-    {
+    for args in [
+        &["owner", "c"][..],
+        &["cells"],
+        &["nodes"],
+        &["agent"],
+        &["evict", "c", "--epoch", "1"],
+        &["repair", "c", "--epoch", "1"],
+        &["run", "--cell", "c", "--", "true"],
+    ] {
         let done = finish(tenure(args));
         assert_eq!(done.code, Some(64), "{args:?}: {}", done.stderr);
         for form in ["s3://bucket/prefix", "file:///dir", "TENURE_STORE"] {
@@ -141,7 +147,14 @@ fn a_store_that_cannot_be_reached_exits_69() {
     let nobody = Nobody::new();
     let endpoint = format!("http://{}", nobody.address());
     let store = ["--json", "--store", "s3://bucket/p", "--ttl", "3s", "--endpoint", &endpoint];
-    for args in [&["owner", "c"][..], &["cells"], &["nodes"], &["agent"]] {
+    for args in [
+        &["owner", "c"][..],
+        &["cells"],
+        &["nodes"],
+        &["agent"],
+        &["evict", "c", "--epoch", "1"],
+        &["repair", "c", "--epoch", "1"],
+    ] {
         let done = finish(with_keys(&[args, &store].concat()));
         assert_eq!(done.code, Some(69), "{args:?}: {}", done.stderr);
         assert_eq!(done.error()["kind"], "unavailable", "{args:?}");

@@ -7,6 +7,7 @@ mod bad_input;
 mod demo;
 mod dev_store;
 mod doctor;
+mod evict;
 mod failures_at_rest;
 mod failures_of_listings;
 mod failures_of_rights;
@@ -14,6 +15,8 @@ mod failures_on_the_wire;
 mod inspect;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
 mod nobody;
+mod repair;
+mod repair_on_the_wire;
 mod run;
 mod support;
 mod takeover;

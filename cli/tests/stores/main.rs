@@ -18,6 +18,7 @@ mod failover;
 mod holder;
 #[path = "../../../driver-blocking/tests/loopback/nobody.rs"]
 mod nobody;
+mod operator;
 mod process;
 mod race;
 mod refusals;
