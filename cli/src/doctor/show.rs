@@ -106,7 +106,8 @@ impl Show {
         if let Some(hint) = self.hint {
             text += &format!("note: {hint}\n");
         }
-        text += &format!("({requests} requests in {:.1} s)\n", took.as_secs_f64());
+        let asked = if requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
+        text += &format!("({asked} in {:.1} s)\n", took.as_secs_f64());
         self.output.text(&text)
     }
 

@@ -94,6 +94,9 @@ fn bl_46_absence_from_a_list_never_proves_a_node_dead() {
     );
     let run = wire.run();
     assert_eq!((run.code, run.stdout.as_str()), (Some(75), ""), "{}", run.stderr);
+    // Nor may an operator who does not insist.
+    let evict = finish(wire.tenure(&["evict", "c1", "--epoch", "1", "--json"]));
+    assert_eq!((evict.code, evict.error()["kind"].as_str()), (Some(75), Some("held")), "{}", evict.stderr);
     assert_eq!(holder.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 1);
     assert_eq!(wire.versions("c1"), 1);
     let store = wire.0.store();
