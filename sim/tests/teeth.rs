@@ -137,7 +137,7 @@ fn print(caught: &[(Plan, Found, u64)], threads: NonZeroUsize) {
 }
 
 /// How many worlds may be run to make one smaller: enough for all but those that need exact timing.
-const RUNS: u32 = 1500;
+const RUNS: u32 = 5000;
 
 #[test]
 fn every_defect_is_demanded() {

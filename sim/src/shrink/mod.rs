@@ -2,11 +2,12 @@
 //!
 //! Zero is the quiet answer to every question and what a tape that has run out answers, so a smaller tape is a
 //! calmer world. First the scenario is made plainer (fewer machines and cells, fewer kinds of fault) and what
-//! follows is drawn afresh, because the choices that come later mean something else in another scenario. Then
-//! the tape is cut with each occasion still finding its own part of it, so that a machine that acts later or not at all
-//! does not give its answers to others. At last the tape itself is cut: what was left to chance in one occasion, or in many, becomes zero or is deleted, then
-//! single choices, and what is left is lowered as far as it goes. Everything follows from the tape, so the same failure always shrinks to the
-//! same one.
+//! follows is drawn afresh, because the choices that come later mean something else in another scenario. Of that scenario
+//! worlds are drawn that fail sooner, for half of the runs. Then the tape is cut with each occasion still finding its
+//! own part of it, so that a machine that acts later or not at all does not give its answers to others. At last the tape
+//! itself is cut: what was left to chance in one occasion, or in many, becomes zero or is deleted, then single choices,
+//! and what is left is lowered as far as it goes. Everything follows from the tape, so the same failure always shrinks to
+//! the same one.
 
 mod replay;
 mod work;

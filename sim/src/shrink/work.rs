@@ -70,11 +70,12 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         let loud = tape.iter().filter(|&&choice| choice > 0).count();
         let before = Size { choices: end(tape), loud, ..self.best.size() };
         self.plainer_scenario();
+        self.sooner();
         self.leave_out();
         self.calm();
         let mut is_minimal = false;
         while !is_minimal && self.may_run() {
-            let has_changed = self.cut_occasions() || self.cut_choices() || self.lower();
+            let has_changed = self.cut_occasions() | self.cut_choices() | self.lower();
             is_minimal = !has_changed && self.may_run();
         }
         let after = self.best.size();
@@ -169,7 +170,7 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
         is_smaller
     }
 
-    /// Looks for a plainer scenario in which some world fails the same check, and then for a short one in it.
+    /// Looks for a plainer scenario in which some world fails the same check.
     fn plainer_scenario(&mut self) {
         let most = self.most;
         // What is left is worth more to the cutting that follows.
@@ -188,13 +189,23 @@ impl<F: FnMut(&mut Replay<'_>) -> Result<Report, Box<Failure>>> Work<F> {
             }
             size /= 2;
         }
+        self.most = most;
+    }
+
+    /// Looks for a world of the same scenario that fails sooner. Cutting cannot make up for a late start: what happens to
+    /// fail after a thousand messages depends on most of them, and another world fails after fifty.
+    fn sooner(&mut self) {
+        let most = self.most;
+        self.most = self.runs + (most - self.runs) / 2;
         let scenario = self.best.scenario().to_vec();
-        for seed in 0..SHORTER {
+        let mut seed = 0;
+        while self.may_run() {
             let most = self.best.taken.starts.len();
             let found = self.play(&scenario, Some(Prng::new(seed)), most);
             if let Some(found) = found.filter(|found| found.is_below(&self.best)) {
                 self.best = found;
             }
+            seed += 1;
         }
         self.most = most;
     }
@@ -298,6 +309,4 @@ fn end(tape: &[u32]) -> usize {
 }
 
 /// How many worlds of a plainer scenario are drawn to find one that fails.
-const PLAINER: u64 = 6;
-/// How many worlds of the plainest scenario are drawn to find one that fails soon.
-const SHORTER: u64 = 64;
+const PLAINER: u64 = 12;
