@@ -13,22 +13,20 @@
 //!                    ^            +- missing -> Placing -- applied or lost --> Reading
 //! ```
 
+mod steps;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
-use alloc::sync::Arc;
-use core::time::Duration;
 
-use crate::config::TTL_MAX;
 use crate::defects::Defect;
 use crate::env::{Env, Target};
 use crate::event::Ticket;
-use crate::id::{CellId, ETag, NodeId};
+use crate::id::{CellId, NodeId};
 use crate::judge::{Garbage, StoreClockWatch, Version};
 use crate::lru::Lru;
-use crate::record::{LeaseRecord, RetiredRecord};
-use crate::store::{AttemptId, Fault, FaultKind, Guard, Key, ReadId, ReadReply, Stamps, WriteReply};
+use crate::store::{AttemptId, Fault, Key, ReadId, ReadReply, WriteReply};
 use crate::time::{Deadline, Instant, Timer};
-use crate::write::{Fate, Order, Write};
+use crate::write::Write;
 
 /// What is known about a node.
 #[derive(Clone, Debug, Hash)]
@@ -89,9 +87,6 @@ enum State {
 /// How many dead and how many living nodes are remembered.
 const REMEMBERED: usize = 4096;
 
-/// How often a lease is read in vain before the askers are told.
-const READS_MAX: u32 = 3;
-
 /// Who is to be told what, after a step that ended a judgement.
 pub(crate) type Told = Option<(BTreeSet<Asker>, Verdict)>;
 
@@ -151,7 +146,7 @@ impl Peers {
             State::Reading { id: awaited, issued, is_conditional } if awaited == id => {
                 peers.on_lease(node, reply, (issued, is_conditional), active, env)
             }
-            State::ReadingRetired(awaited) if awaited == id => on_retired(node, reply, active, env),
+            State::ReadingRetired(awaited) if awaited == id => steps::on_retired(node, reply, active, env),
             State::Fencing(ref mut write) | State::Placing(ref mut write) => {
                 let fate = write.on_read(id, reply, env);
                 peers.settle(node, fate, active, env)
@@ -297,156 +292,6 @@ impl Peers {
         let id = env.read(Target::Peer(node.clone()), Key::lease(node), unless);
         State::Reading { id, issued: env.mono(), is_conditional }
     }
-
-    fn on_lease(
-        &mut self,
-        node: &NodeId,
-        reply: ReadReply,
-        (issued, is_conditional): (Instant, bool),
-        active: &mut Active,
-        env: &mut Env,
-    ) -> Option<Step> {
-        let (version, stamps) = match reply {
-            ReadReply::Failed(fault) => return Some(retry(fault, active, env)),
-            ReadReply::Throttled { after } => return Some(put_off(Key::lease(node), after, active, env)),
-            ReadReply::Missing if env.has(Defect::MissingIsDead) => return Some(Step::Fenced),
-            ReadReply::Missing => {
-                let id = env.read(Target::Peer(node.clone()), Key::retired(node), None);
-                return Some(Step::Go(State::ReadingRetired(id)));
-            }
-            // No version was named that could be unchanged.
-            ReadReply::Unchanged(_) if !is_conditional => return Some(retry(unasked_304(), active, env)),
-            ReadReply::Unchanged(stamps) => match self.known.remove(node) {
-                Some(known) => (known.version, stamps),
-                // Forgotten meanwhile: ask for the whole record.
-                None => return Some(Step::Go(self.read(node, env))),
-            },
-            ReadReply::Found { etag, body, stamps } => {
-                let shown = if env.has(Defect::SilenceFromIssue) { issued } else { env.mono() };
-                match self.known.remove(node) {
-                    Some(known) if known.version.etag == etag && known.version.body == body => {
-                        (known.version, stamps)
-                    }
-                    earlier => {
-                        let found = Version::new(node, etag.clone(), body, (stamps, shown), &env.config);
-                        let Ok(mut version) = found else {
-                            // What was known of the lease stays known: nothing is learned here.
-                            if let Some(earlier) = earlier {
-                                self.known.insert(node.clone(), earlier);
-                            }
-                            return Some(self.on_garbage(node, etag, issued, active, env));
-                        };
-                        if let Some(earlier) = &earlier {
-                            if env.has(Defect::MixStamps) {
-                                version.keep_stamp_of(&earlier.version);
-                            }
-                            if version.goes_back_from(&earlier.version) {
-                                self.clock.distrust();
-                            }
-                        }
-                        (version, stamps)
-                    }
-                }
-            }
-        };
-        self.garbage.remove(node);
-        if version.is_tombstone {
-            return Some(Step::Fenced);
-        }
-        Some(self.judge(node, version, stamps, issued, active, env))
-    }
-
-    fn judge(
-        &mut self,
-        node: &NodeId,
-        mut version: Version,
-        stamps: Stamps,
-        issued: Instant,
-        active: &Active,
-        env: &mut Env,
-    ) -> Step {
-        version.shown_again(stamps);
-        if version.is_ahead_of(stamps.date, &env.config) {
-            self.clock.distrust();
-        }
-        let trusted = self.clock.observe(stamps, issued, env.mono(), &env.config);
-        let remaining = version.remaining(trusted.date, issued, env.now, &env.config);
-        // A foreign expiry may lie years ahead; what becomes of the lease meanwhile is looked at now and then.
-        // And silence counts from the answer that first showed a version, so that one must not come late.
-        let look_again = if version.is_stamped(trusted.date) { TTL_MAX * 2 } else { env.config.poll };
-        let live_until = issued.after(remaining.min(look_again));
-        let live_until = if env.has(Defect::LiveForever) { issued.after(TTL_MAX * 100) } else { live_until };
-        let step = if !remaining.is_zero() {
-            Step::Tell(Verdict::Live { addr: version.addr.clone(), until: live_until })
-        } else if env.has(Defect::StealUnfenced) {
-            Step::Fenced
-        } else if takes(active) {
-            let old: &[u8] = if env.has(Defect::FenceForgetsFields) { b"{}" } else { &version.body };
-            Step::Go(State::Fencing(fence(node, &version.etag, old, env)))
-        } else {
-            Step::Tell(Verdict::Dead)
-        };
-        self.known.insert(node.clone(), Known { version, live_until });
-        step
-    }
-
-    /// Judges a lease in whose place there is something else, or whose answers are garbage. Its holder may well live.
-    fn on_garbage(
-        &mut self,
-        node: &NodeId,
-        etag: ETag,
-        issued: Instant,
-        active: &mut Active,
-        env: &mut Env,
-    ) -> Step {
-        let garbage = Garbage::shown(etag, env.mono(), self.garbage.get(node).cloned());
-        let (is_new, remaining) = (garbage.is_new(), garbage.remaining(issued, &env.config));
-        let etag = garbage.etag.clone();
-        self.garbage.insert(node.clone(), garbage);
-        if is_new {
-            retry(Fault::new(FaultKind::Malformed, Key::lease(node).as_str()), active, env)
-        } else if !remaining.is_zero() {
-            let addr = self.known.get(node).and_then(|known| known.version.addr.clone());
-            // Not remembered: bytes that make no sense may make sense in the next answer.
-            Step::Tell(Verdict::Live { addr, until: issued })
-        } else if takes(active) {
-            Step::Go(State::Fencing(fence(node, &etag, b"", env)))
-        } else {
-            Step::Tell(Verdict::Dead)
-        }
-    }
-
-    fn settle(&mut self, node: &NodeId, fate: Fate, active: &Active, env: &mut Env) -> Option<Step> {
-        match (fate, &active.state) {
-            (Fate::Applied { .. }, State::Fencing(_)) => Some(Step::Fenced),
-            (Fate::Lost(_), State::Fencing(_)) if env.has(Defect::LostFenceIsDead) => Some(Step::Fenced),
-            // It lives, or somebody else was faster; a placeholder is judged like any lease. Look again, at all of it: the
-            // version that is known is there no more, and a store that compares contents would say that it is.
-            (Fate::Applied { .. } | Fate::Lost(_), _) => {
-                self.known.remove(node);
-                Some(Step::Go(self.read(node, env)))
-            }
-            // Not settled in time. Nothing is lost by leaving it at that: wherever it lands later, the version
-            // that it replaces was too old, or nothing was there.
-            // An attempt on its way is awaited all the same: the next to ask would send another beside it.
-            (Fate::Pending, State::Fencing(write) | State::Placing(write))
-                if env.mono() >= active.give_up && !write.is_sent() =>
-            {
-                Some(Step::Tell(Verdict::Failed(write.fault(env))))
-            }
-            // The lease seems corrupt by now: whatever becomes of the write, what is there is judged.
-            (Fate::Pending, State::Fencing(write) | State::Placing(write)) if write.is_corrupt() => {
-                Some(Step::Go(self.read(node, env)))
-            }
-            (Fate::Pending, _) => None,
-            (Fate::Refused(fault), _) => Some(Step::Tell(Verdict::Failed(fault))),
-        }
-    }
-}
-
-/// Tells whether some asker wants to take what a dead node held.
-fn takes(active: &Active) -> bool {
-    active.askers.iter().any(|asker| matches!(asker, Asker::Cell(_)))
 }
 
 /// Tells whether a node found dead is being kept from coming back.
@@ -455,73 +300,6 @@ fn is_taking(state: &State) -> bool {
         State::Fencing(_) | State::Placing(_) => true,
         State::Pausing(_) | State::Reading { .. } | State::ReadingRetired(_) => false,
     }
-}
-
-/// Sends the tombstone of exactly the version that was judged, which says `old`.
-fn fence(node: &NodeId, etag: &ETag, old: &[u8], env: &mut Env) -> Write {
-    let id = env.write_id();
-    let body = LeaseRecord::fence(old, node, &env.node, &id).into();
-    start(node, Guard::Match(etag.clone()), body, env)
-}
-
-/// Takes the key of a lease that somebody removed, so that its holder's next renewal fails.
-fn place(node: &NodeId, env: &mut Env) -> Write {
-    let id = env.write_id();
-    let mut record = LeaseRecord::placeholder(node, &env.node, id, env.now.wall.as_millis());
-    if env.has(Defect::PlaceholderTtl) {
-        record.ttl = Some(env.config.ttl / 4);
-    }
-    if env.has(Defect::PlaceholderIsTombstone) {
-        record.expires_ms = 0;
-    }
-    start(node, Guard::Absent, record.to_bytes().into(), env)
-}
-
-fn start(node: &NodeId, guard: Guard, body: Arc<[u8]>, env: &mut Env) -> Write {
-    let target = Target::Peer(node.clone());
-    Write::start(Order { target, key: Key::lease(node), guard, body, urgent: None }, env)
-}
-
-fn on_retired(node: &NodeId, reply: ReadReply, active: &mut Active, env: &mut Env) -> Option<Step> {
-    Some(match reply {
-        ReadReply::Failed(fault) => retry(fault, active, env),
-        ReadReply::Found { body, .. }
-            if env.has(Defect::AnyMarker) || RetiredRecord::parse_of(node, &body).is_ok() =>
-        {
-            Step::Fenced
-        }
-        // An answer that makes no sense kills nobody; junk that stays there is no marker.
-        ReadReply::Found { .. } if active.failures + 1 < READS_MAX => {
-            retry(Fault::new(FaultKind::Malformed, Key::retired(node).as_str()), active, env)
-        }
-        ReadReply::Unchanged(_) => retry(unasked_304(), active, env),
-        ReadReply::Found { .. } | ReadReply::Missing if takes(active) => {
-            Step::Go(State::Placing(place(node, env)))
-        }
-        ReadReply::Found { .. } | ReadReply::Missing => Step::Tell(Verdict::Dead),
-        ReadReply::Throttled { after } => put_off(Key::retired(node), after, active, env),
-    })
-}
-
-fn unasked_304() -> Fault {
-    Fault::new(FaultKind::Malformed, "304 to an unconditional read")
-}
-
-fn retry(fault: Fault, active: &mut Active, env: &mut Env) -> Step {
-    active.failures += 1;
-    if active.failures >= READS_MAX || env.is_short() {
-        return Step::Tell(Verdict::Failed(fault));
-    }
-    Step::Go(State::Pausing(env.backoff(active.failures)))
-}
-
-/// The store asked to slow down: the key rests.
-fn put_off(key: Key, after: Option<Duration>, active: &mut Active, env: &mut Env) -> Step {
-    let mut step = retry(Fault::new(FaultKind::Throttled, key.as_str()), active, env);
-    if let Step::Go(State::Pausing(at)) = &mut step {
-        *at = env.rest(after).max(*at);
-    }
-    step
 }
 
 fn due(state: &State) -> Option<Instant> {
