@@ -27,6 +27,7 @@ mod suite;
 mod tests;
 #[cfg(test)]
 mod toy;
+mod words;
 
 pub use gate::Ticket;
 pub use latency::Latency;

@@ -101,9 +101,8 @@ async fn examine(place: &Place, suite: &mut Suite, show: &Show) -> Result<u8, Fa
 /// A store that wrongly accepted a write is unfit whatever else was denied or left open.
 fn code(report: &Report) -> u8 {
     match report.outcome() {
-        Outcome::Config => Code::Config as u8,
-        // It is fit, but not by the URL that was given: nodes must not be started with that.
-        Outcome::Fit if !report.settings.is_empty() => Code::Config as u8,
+        // One is fit, but not by the URL that was given: nodes must not be started with that.
+        Outcome::Config | Outcome::FitWithSettings => Code::Config as u8,
         Outcome::Denied => Code::Denied as u8,
         Outcome::Fit => 0,
         Outcome::Unclear => Code::Unavailable as u8,

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use tenure_core::{Config, Fault};
+use tenure_core::{Config, Fault, FaultKind};
 use tenure_sim::conformance::{Check, Latency, Outcome, Report, Verdict};
 
 use crate::args::Global;
@@ -100,13 +100,14 @@ impl Show {
             }
         }
         text += &format!("\n{}\n", printable(&self.verdict(report, place)));
-        if let Some(advice) = self.ttl_advice(report).filter(|_| report.outcome() == Outcome::Fit) {
+        if let Some(advice) = self.ttl_advice(report).filter(|_| report.is_fit()) {
             text += &format!("{advice}\n");
         }
         if let Some(hint) = self.hint {
             text += &format!("note: {hint}\n");
         }
-        text += &format!("({requests} requests in {:.1} s)\n", took.as_secs_f64());
+        let asked = if requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
+        text += &format!("({asked} in {:.1} s)\n", took.as_secs_f64());
         self.output.text(&text)
     }
 
@@ -118,15 +119,13 @@ impl Show {
                     "{url}: nothing wrong was seen, but whether it is fit is shown by writes only (leave out --read-only)"
                 )
             }
-            Outcome::Fit => match report.settings.first() {
-                None => format!("{url} is fit: cells may be kept in it"),
-                Some(setting) => {
-                    format!(
-                        "{url} is fit with `{setting}`: give its URL as --store '{}'",
-                        place.url_with(setting)
-                    )
-                }
-            },
+            Outcome::Fit => format!("{url} is fit: cells may be kept in it"),
+            Outcome::FitWithSettings => {
+                let settings = report.settings.join("&");
+                let with =
+                    report.settings.iter().fold(url.to_owned(), |url, setting| url_with(&url, setting));
+                format!("{url} is fit with `{settings}`: give its URL as --store '{with}'")
+            }
             Outcome::Unfit => {
                 format!("{url} is UNFIT ({}): do not keep cells in it", names(report, Verdict::Fails))
             }
@@ -134,12 +133,7 @@ impl Show {
                 "{url}: access is denied, see above; nodes need s3:GetObject, s3:PutObject and s3:DeleteObject below the prefix and s3:ListBucket on the bucket"
             ),
             Outcome::Config => format!("{url}: the address or a setting is wrong; see above"),
-            Outcome::Unclear => {
-                format!(
-                    "{url}: unclear ({}); mend what is said above, or run it again, nearer to the store",
-                    names(report, Verdict::Unclear)
-                )
-            }
+            Outcome::Unclear => format!("{url}: unclear whether it is fit: {}; see above", causes(report)),
         }
     }
 
@@ -163,6 +157,33 @@ fn names(report: &Report, verdict: Verdict) -> String {
     let names = report.checks.iter().filter(|check| check.verdict == verdict).map(|check| check.name);
     // Some names have commas in them.
     names.collect::<Vec<_>>().join("; ")
+}
+
+/// Says for each cause that left questions open which they are.
+fn causes(report: &Report) -> String {
+    let mut causes: Vec<(Option<FaultKind>, Vec<&str>)> = Vec::new();
+    for check in report.checks.iter().filter(|check| check.verdict == Verdict::Unclear) {
+        match causes.iter_mut().find(|(cause, _)| *cause == check.cause) {
+            Some((_, names)) => names.push(check.name),
+            None => causes.push((check.cause, vec![check.name])),
+        }
+    }
+    let spell = |(cause, names): (Option<FaultKind>, Vec<&str>)| {
+        let what =
+            cause.map_or_else(|| "no clear answer".to_owned(), |kind| Fault::new(kind, "").to_string());
+        format!("{what} ({})", names.join("; "))
+    };
+    causes.into_iter().map(spell).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a store's URL with a setting that was found to be needed.
+fn url_with(url: &str, setting: &str) -> String {
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let key = setting.split('=').next().unwrap_or_default();
+    let mut parts: Vec<_> =
+        query.split('&').filter(|part| !part.is_empty() && part.split('=').next() != Some(key)).collect();
+    parts.push(setting);
+    format!("{base}?{}", parts.join("&"))
 }
 
 fn mark(verdict: Verdict) -> &'static str {

@@ -53,16 +53,6 @@ impl Place {
         &self.url
     }
 
-    /// Returns the URL with a setting that was found to be needed.
-    pub(super) fn url_with(&self, setting: &str) -> String {
-        let (base, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
-        let key = setting.split('=').next().unwrap_or_default();
-        let mut parts: Vec<_> =
-            query.split('&').filter(|part| !part.is_empty() && part.split('=').next() != Some(key)).collect();
-        parts.push(setting);
-        format!("{base}?{}", parts.join("&"))
-    }
-
     /// Returns how true the stamps are said to be.
     pub(super) fn clock(&self) -> StoreClock {
         self.as_set.clock()

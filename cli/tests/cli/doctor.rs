@@ -2,9 +2,11 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tenure_sim::server::Fault;
 
 use crate::nobody::Nobody;
 use crate::support::{DEADLINE, Dir, Finished, Process, finish, lines, tenure};
+use crate::wire::Wire;
 
 #[test]
 fn a_directory_is_fit_and_nothing_is_left_in_it() {
@@ -67,6 +69,49 @@ fn a_server_that_is_not_there_is_unreachable_and_a_wrong_address_is_configuratio
     let done = doctor(&["--store", "s3://bucket/p?if-match=maybe", "--endpoint", &endpoint]);
     assert_eq!(done.code, Some(78), "{}{}", done.stdout, done.stderr);
     assert_eq!(done.error()["kind"], "config");
+}
+
+/// Whoever reads the outcome alone must not start nodes with the URL that was asked about.
+#[test]
+fn a_store_that_needs_a_setting_is_not_simply_fit() {
+    let wire = Wire::with(Fault::BareTags);
+    let done = finish(wire.tenure(&["doctor", "--json", "--rounds", "1"]));
+    assert_eq!(done.code, Some(78), "{}{}", done.stdout, done.stderr);
+    let summary = summary(&done);
+    assert_eq!(
+        (&summary["outcome"], &summary["settings"]),
+        (&json!("fit_with_settings"), &json!(["if-match=bare"]))
+    );
+    let done = finish(wire.tenure(&["doctor", "--rounds", "1", "--store", "s3://tenure/p?checksum=md5"]));
+    let words =
+        "is fit with `if-match=bare`: give its URL as --store 's3://tenure/p?checksum=md5&if-match=bare'";
+    assert!(done.stdout.contains(words), "{}", done.stdout);
+}
+
+#[test]
+fn what_left_it_unclear_is_said_by_its_cause() {
+    for (fault, cause, remedy) in [
+        (Fault::Error { status: 500, applied: false }, "the store is unavailable (access", "health"),
+        (Fault::CutAnswer(Some(0)), "the connection to the store failed (access", "firewall"),
+    ] {
+        let done = finish(Wire::with(fault).tenure(&["doctor", "--rounds", "1"]));
+        assert_eq!(done.code, Some(69), "{fault}: {}{}", done.stdout, done.stderr);
+        assert!(done.stdout.contains(&format!("unclear whether it is fit: {cause}")), "{}", done.stdout);
+        assert!(
+            done.stdout.lines().any(|line| line.contains("do: ") && line.contains(remedy)),
+            "{}",
+            done.stdout
+        );
+    }
+}
+
+#[test]
+fn a_listing_that_leaves_keys_out_is_unfit_and_says_what_to_do() {
+    let done = finish(Wire::with(Fault::HidesFirst(1)).tenure(&["doctor", "--rounds", "1"]));
+    assert_eq!(done.code, Some(76), "{}{}", done.stdout, done.stderr);
+    let mut lines = done.stdout.lines().skip_while(|line| !line.starts_with("FAILS listing"));
+    assert!(lines.next().is_some_and(|line| line.contains("is not listed")), "{}", done.stdout);
+    assert!(lines.next().is_some_and(|line| line.contains("do: use another store")), "{}", done.stdout);
 }
 
 /// Returns the names of all checks and their verdicts.

@@ -61,6 +61,53 @@ fn bl_46_a_node_that_no_listing_shows_is_not_dead() {
     assert_eq!(holder.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 1);
 }
 
+/// A listing that leaves out a living node's lease: nothing that looks at the fleet, or for a cell, counts it as dead.
+#[test]
+fn bl_46_absence_from_a_list_never_proves_a_node_dead() {
+    let wire = Wire::new();
+    let mut holder = wire.join("a");
+    assert_eq!(holder.claim("c1"), 1);
+    let mut other = wire.join("b");
+    let shown = |args: &[&str]| finish(wire.tenure(&[args, &["--json"]].concat()));
+    let nodes = || listed(&shown(&["nodes"]), "node");
+    assert_eq!(nodes(), [json!(holder.node), json!(other.node)]);
+    // The keys of a page are in order, so that the first is the holder's.
+    wire.0.faults([Rule::new(Fault::HidesFirst(1)).below("nodes/")]);
+    assert_eq!(nodes(), [json!(other.node)], "the fault is there");
+    for args in [&["cells"][..], &["owner", "c1"]] {
+        let cell = shown(args).lines().remove(0);
+        assert_eq!(
+            (&cell["node"], &cell["epoch"], &cell["state"]),
+            (&json!(holder.node), &json!(1), &json!("held")),
+            "{cell}"
+        );
+    }
+    let peers = other.call(json!({ "do": "peers" }));
+    let is_holder = |peer: &Value| peer["node"] == json!(holder.node);
+    assert!(peers["ok"]["peers"].as_array().is_some_and(|peers| !peers.iter().any(is_holder)), "{peers}");
+    // Far longer than a lease lives that is not renewed.
+    let refused = other.call(json!({ "do": "claim", "cell": "c1", "wait_ms": 10_000 }));
+    assert_eq!(
+        (&refused["error"]["kind"], &refused["error"]["node"]),
+        (&json!("timeout"), &json!(holder.node)),
+        "{refused}"
+    );
+    let run = wire.run();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(75), ""), "{}", run.stderr);
+    // Nor may an operator who does not insist.
+    let evict = finish(wire.tenure(&["evict", "c1", "--epoch", "1", "--json"]));
+    assert_eq!((evict.code, evict.error()["kind"].as_str()), (Some(75), Some("held")), "{}", evict.stderr);
+    assert_eq!(holder.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 1);
+    assert_eq!(wire.versions("c1"), 1);
+    let store = wire.0.store();
+    let lease = store.history(&format!("p/nodes/{}.json", holder.node));
+    let is_its_own = |body: &[u8]| !String::from_utf8_lossy(body).contains("fenced_by");
+    assert!(
+        lease.iter().all(|version| version.body.as_deref().is_some_and(is_its_own)),
+        "it was never fenced"
+    );
+}
+
 #[test]
 fn bl_38_a_listing_answered_200_with_an_error_inside_is_no_empty_fleet() {
     let wire = Wire::new();

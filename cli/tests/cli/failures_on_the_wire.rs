@@ -290,6 +290,51 @@ fn bl_34_a_create_that_is_refused_for_ever_is_told_as_inconsistent() {
     }
 }
 
+/// The holder gave the cell up between the write that lost and the look at who won.
+#[test]
+fn bl_34_a_holder_that_vanished_costs_a_claim_no_more_than_another_try() {
+    let wire = Wire::new();
+    wire.0.faults([on_cells(Fault::Rejected, "PUT").times(2)]);
+    let done = finish(
+        wire.tenure(&["run", "--json", "--ttl", "3s", "--cell", "c1", "--wait", "5s", "--", "echo", "ran"]),
+    );
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(0), "ran\n", ""));
+    // Taken and given back, each once.
+    assert_eq!(wire.versions("c1"), 2);
+}
+
+/// A versioned bucket whose record was deleted: the mark of it is no object, says S3; this store says both.
+#[test]
+fn bl_34_a_delete_marker_taken_for_a_record_is_inconsistent_and_never_ours() {
+    let wire = Wire::new();
+    wire.0.put("p/cells/c1/own.json", br#"{"node":"","epoch":3}"#);
+    wire.0.remove("p/cells/c1/own.json");
+    wire.0.faults([Rule::new(Fault::MarkerExists)]);
+    let mut agent = wire.join("a");
+    let answer = agent.call(json!({ "do": "claim", "cell": "c1", "wait_ms": 20_000 }));
+    let error = &answer["error"];
+    assert_eq!(error["kind"], "inconsistent", "{answer}");
+    let begun = wire.asked("PUT");
+    assert!((2..=20).contains(&begun.len()), "{} writes", begun.len());
+    assert!(begun.iter().all(|seen| seen.status == Some(412) && !seen.applied), "{begun:?}");
+    let verified = agent.call(json!({ "do": "verify", "cell": "c1" }));
+    assert_eq!(verified["error"]["kind"], "not_owner", "{verified}");
+    let done = wire.run();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(76), ""), "{}", done.stderr);
+    for error in [error, &done.error()] {
+        assert_eq!(error["kind"], "inconsistent", "{error}");
+        for words in ["cells/c1/own.json", "rejects a create", "nothing there"] {
+            assert!(error["message"].as_str().is_some_and(|text| text.contains(words)), "{words}: {error}");
+        }
+    }
+    // Other cells are none the worse, and the doctor finds it.
+    assert_eq!(agent.claim("c2"), 1);
+    let done = finish(wire.tenure(&["doctor", "--json", "--rounds", "1"]));
+    assert_eq!(done.code, Some(76), "{}{}", done.stdout, done.stderr);
+    let is_it = |line: &serde_json::Value| line["check"] == "remove and create" && line["verdict"] == "fails";
+    assert!(done.lines().iter().any(is_it), "{}", done.stdout);
+}
+
 #[test]
 fn bl_38_a_claim_answered_200_with_an_error_inside_is_settled() {
     let wire = Wire::new();

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{Agent, Dir};
+use crate::wire::Wire;
 
 #[test]
 fn a_killed_node_is_replaced_at_the_next_epoch_within_the_bound() {
@@ -62,6 +63,38 @@ fn bl_18_bl_20_a_stopped_node_is_replaced_and_fences_itself_when_it_goes_on() {
     let kind = a.answer(verify)["error"]["kind"].clone();
     assert!(kind == "fenced" || kind == "not_owner", "{kind}");
     assert_eq!(b.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 2);
+}
+
+/// Nobody took the cell, and the store would bear out whoever asked it: only the node's own clock says that it is over.
+#[test]
+fn bl_18_the_first_word_after_a_pause_longer_than_the_lease_is_that_it_is_over() {
+    let wire = Wire::new();
+    let mut agent = wire.join("a");
+    assert_eq!(agent.claim("c1"), 1);
+    agent.process.signal(Signal::STOP);
+    // A ttl and a bit: what was on its way has landed long before.
+    wire.0.wait_until(wire.0.now().after(Duration::from_millis(3500)));
+    let before = (wire.versions("c1"), applied(&wire));
+    // Asked while it stands still, so that all of it is there when it goes on, beside every timer that is due.
+    let asked = ["verify", "locate", "release", "claim", "verify"]
+        .map(|what| agent.ask(json!({ "do": what, "cell": "c1" })));
+    agent.process.signal(Signal::CONT);
+    for id in asked {
+        let answer = agent.answer(id);
+        let kind = &answer["error"]["kind"];
+        assert!(kind == "fenced" || kind == "not_owner", "{answer}");
+    }
+    assert_eq!(agent.event("fenced")["reason"], "expired");
+    assert_eq!(agent.event("lost")["reason"], "expired");
+    agent.close();
+    let (_, rest) = agent.end();
+    assert!(rest.is_empty(), "{rest:?}");
+    // A session that is over writes nothing, not even to give the cell back.
+    assert_eq!((wire.versions("c1"), applied(&wire)), before);
+}
+
+fn applied(wire: &Wire) -> usize {
+    wire.0.seen().iter().filter(|seen| seen.applied).count()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test measures from outside, by any clock")]

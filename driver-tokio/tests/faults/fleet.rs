@@ -26,11 +26,14 @@ pub(crate) struct Machine {
 impl Machine {
     /// Sets up a machine; its requests are served by the runtime that this is called on.
     pub(crate) fn new(server: &Server, name: String) -> Self {
-        let settings = Settings { endpoint: Some(server.endpoint()), ..Settings::default() };
-        let bucket = Bucket::parse("s3://tenure/fleet", &settings).expect("a legal address");
         let credentials = Credentials::new("AK", "SK", None).expect("legal");
-        let store = Arc::new(S3Store::new(bucket, credentials).expect("a client"));
+        let store = Arc::new(S3Store::new(bucket(server), credentials).expect("a client"));
         Self { name, store, io: Handle::current() }
+    }
+
+    /// Returns the store, without a line that could be cut.
+    pub(crate) fn store(&self) -> &S3Store {
+        &self.store
     }
 
     /// Starts a node; its line is cut by sending `true`, or by dropping the sender.
@@ -87,6 +90,12 @@ impl<T> Drop for Aborting<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Returns where the fleet's keys are.
+pub(crate) fn bucket(server: &Server) -> Bucket {
+    let settings = Settings { endpoint: Some(server.endpoint()), ..Settings::default() };
+    Bucket::parse("s3://tenure/fleet", &settings).expect("a legal address")
 }
 
 pub(crate) fn cell(name: &str) -> CellId {

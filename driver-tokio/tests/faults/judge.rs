@@ -8,9 +8,9 @@ use tenure_sim::{Moment, Store};
 /// The prefix of the fleet's keys.
 const PREFIX: &str = "fleet/";
 
-/// One `verify` that succeeded: the call and its return, by the server's clock.
+/// A node was told that it owns a cell, by a grant or by a `verify`: the call and its return, by the server's clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Verified {
+pub(crate) struct Told {
     pub(crate) cell: CellId,
     pub(crate) node: NodeId,
     pub(crate) epoch: Epoch,
@@ -40,10 +40,16 @@ impl History {
 
     /// Returns how often a cell went from an owner that never gave it up to another.
     pub(crate) fn takeovers(&self) -> usize {
+        self.takers().count()
+    }
+
+    /// Returns who took a cell from an owner that never gave it up, each time.
+    pub(crate) fn takers(&self) -> impl Iterator<Item = &NodeId> {
         let pairs = self.cells.values().flat_map(|versions| versions.windows(2));
-        pairs
-            .filter(|pair| matches!((&pair[0].1.node, &pair[1].1.node), (Some(old), Some(new)) if old != new))
-            .count()
+        pairs.filter_map(|pair| match (&pair[0].1.node, &pair[1].1.node) {
+            (Some(old), Some(new)) if old != new => Some(new),
+            _ => None,
+        })
     }
 
     /// Returns who owns a cell at the end.
@@ -66,24 +72,34 @@ impl History {
         }
     }
 
-    /// G3: a `verify` succeeds only if the record named the session and its epoch at some instant between call and
-    /// return.
-    pub(crate) fn check_verified(&self, all: &[Verified]) {
-        for verified in all {
-            let versions = self.cells.get(verified.cell.as_str()).map(Vec::as_slice).unwrap_or_default();
+    /// G3, and the same of grants: a node is told that it owns a cell only if the record named its session and epoch at
+    /// some instant between call and return.
+    pub(crate) fn check_told(&self, all: &[Told]) {
+        for told in all {
+            let versions = self.cells.get(told.cell.as_str()).map(Vec::as_slice).unwrap_or_default();
             let ends = versions.iter().skip(1).map(|(at, _)| *at).chain([Moment::from_nanos(u64::MAX)]);
             let is_named = versions.iter().zip(ends).any(|((from, record), until)| {
-                let is_ours = record.node.as_ref() == Some(&verified.node) && record.epoch == verified.epoch;
-                is_ours && *from <= verified.returned && verified.called < until
+                let is_ours = record.node.as_ref() == Some(&told.node) && record.epoch == told.epoch;
+                is_ours && *from <= told.returned && told.called < until
             });
-            assert!(is_named, "nothing in the history of the record bears this out: {verified:?}");
+            assert!(is_named, "nothing in the history of the record bears this out: {told:?}");
+        }
+    }
+
+    /// G1, by what the nodes were told: no epoch of a cell was granted to two.
+    pub(crate) fn check_grants(&self, all: &[Told]) {
+        self.check_told(all);
+        let mut granted: BTreeMap<(&CellId, Epoch), &NodeId> = BTreeMap::new();
+        for told in all {
+            let node = *granted.entry((&told.cell, told.epoch)).or_insert(&told.node);
+            assert_eq!(node, &told.node, "{} was granted to both at epoch {}", told.cell, told.epoch);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{History, Verified};
+    use super::{History, Told};
     use std::sync::Arc;
     use tenure_core::Epoch;
     use tenure_sim::{Moment, Stamping, Store};
@@ -125,19 +141,36 @@ mod tests {
     }
 
     #[test]
-    fn a_verify_that_nothing_bears_out_is_found() {
+    fn what_nothing_bears_out_is_found() {
         let history = history(&[A1, B2]);
-        let verified = |node: &str, called, returned| Verified {
+        let told = |node: &str, called, returned| Told {
             cell: crate::fleet::cell("c"),
             node: tenure_core::NodeId::parse(node).expect("legal"),
             epoch: Epoch::new(1).expect("not zero"),
             called: at(called),
             returned: at(returned),
         };
-        history.check_verified(&[verified("a.1", 0, 1), verified("a.1", 1, 5)]);
-        for wrong in [verified("a.1", 2, 5), verified("a.1", 0, 0), verified("b.2", 0, 9)] {
-            let found = std::panic::catch_unwind(|| history.check_verified(core::slice::from_ref(&wrong)));
+        history.check_told(&[told("a.1", 0, 1), told("a.1", 1, 5)]);
+        for wrong in [told("a.1", 2, 5), told("a.1", 0, 0), told("b.2", 0, 9)] {
+            let found = std::panic::catch_unwind(|| history.check_told(core::slice::from_ref(&wrong)));
             assert!(found.is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn an_epoch_granted_to_two_is_found() {
+        // As where a write took no heed of its guard: each was there, one after the other.
+        let history = history(&[A1, B1]);
+        let told = |node: &str, called| Told {
+            cell: crate::fleet::cell("c"),
+            node: tenure_core::NodeId::parse(node).expect("legal"),
+            epoch: Epoch::new(1).expect("not zero"),
+            called: at(called),
+            returned: at(called + 1),
+        };
+        history.check_grants(&[told("a.1", 0), told("a.1", 1)]);
+        let both = [told("a.1", 0), told("b.2", 1)];
+        history.check_told(&both);
+        assert!(std::panic::catch_unwind(|| history.check_grants(&both)).is_err());
     }
 }

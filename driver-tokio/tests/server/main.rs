@@ -3,6 +3,7 @@
 mod aws;
 mod both;
 mod budgets;
+mod effects;
 mod refused;
 mod signatures;
 mod trouble;

@@ -12,8 +12,9 @@ use tenure_core::{
 };
 
 use super::Settings;
-use super::report::{self, Report, Trouble, fails, faulty, unclear};
+use super::report::{self, Report, Trouble, fails, faulty, refused, unclear, undecided};
 use super::suite::{Answer, Batch, Desk, Release, Spelling};
+use super::words::{cause, told};
 
 /// How often one question is put before its answer counts as unclear.
 const ATTEMPTS: u32 = 8;
@@ -156,7 +157,7 @@ impl Bench {
             let op = self.write_op(key, guard, body);
             let answer = self.one(op).await?;
             let Reply::Write(reply) = answer.reply else { return Err(wrong_kind("a write", key.as_str())) };
-            let last = format!("{reply:?}");
+            let last = told(&reply);
             match reply {
                 WriteReply::Applied { etag } => return Ok(Fate::Applied(etag)),
                 WriteReply::Refused(fault) if !open => {
@@ -184,12 +185,14 @@ impl Bench {
                 continue;
             }
             if denied == budget.attempts {
-                return Err(fails(format!("a write of {key} was always rejected although its guard holds")));
+                let sentence = format!("a write of {key} was always rejected although its guard holds");
+                return Err(refused(guard, key, sentence));
             }
             let times = budget.attempts;
-            let open =
-                unclear(format!("a write of {key} was tried {times} times; the last answer was {last}"));
-            return Err(Trouble { cause, ..open });
+            return Err(undecided(
+                cause,
+                format!("a write of {key} was tried {times} times; the last time, {last}"),
+            ));
         }
     }
 
@@ -365,9 +368,11 @@ impl Bench {
             let listed = |text: &str| u64::from_str_radix(text.strip_prefix("probe/")?, 16).ok();
             keys = page.entries.iter().filter_map(|entry| Some(Key::probe(listed(&entry.key)?))).collect();
         }
-        let many = keys.len();
-        Err(fails(format!("{many} keys below {prefix} are said to be removed, and are listed still"))
-            .advise(format!("remove {prefix}*")))
+        let left = match keys.as_slice() {
+            [key] => format!("{key} is said to be removed, and is listed still"),
+            _ => format!("{} keys below {prefix} are said to be removed, and are listed still", keys.len()),
+        };
+        Err(fails(left).advise(format!("remove {prefix}*")))
     }
 
     async fn wait_a_little(&mut self, budget: &mut Budget) {
@@ -408,19 +413,9 @@ fn is_final(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Config | FaultKind::Denied | FaultKind::Unfit)
 }
 
-fn cause(reply: &WriteReply) -> Option<FaultKind> {
-    match reply {
-        WriteReply::NotApplied(fault) | WriteReply::Refused(fault) | WriteReply::Unknown(fault) => {
-            Some(fault.kind)
-        }
-        WriteReply::Throttled { .. } => Some(FaultKind::Throttled),
-        WriteReply::Applied { .. } | WriteReply::Conflict | WriteReply::Rejected => None,
-    }
-}
-
 fn throttled(subject: &str) -> Trouble {
-    let trouble = unclear(format!("the store kept asking to slow down when asked for {subject}"));
-    Trouble { cause: Some(FaultKind::Throttled), ..trouble }
+    let sentence = format!("the store kept asking to slow down when asked for {subject}");
+    undecided(Some(FaultKind::Throttled), sentence)
 }
 
 fn wrong_kind(what: &str, subject: &str) -> Trouble {

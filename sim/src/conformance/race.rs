@@ -3,11 +3,12 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tenure_core::{ETag, Guard, Key, Reply, WriteReply};
+use tenure_core::{ETag, FaultKind, Guard, Key, Reply, WriteReply};
 
 use super::bench::{Bench, Fate, Seen};
-use super::report::{Answer, Trouble, fails, unclear};
+use super::report::{Answer, Trouble, fails, refused, unclear, undecided};
 use super::suite::Release;
+use super::words::{cause, told};
 
 /// A race: how many contend, how often.
 #[derive(Clone, Debug)]
@@ -57,8 +58,8 @@ enum Kind {
 enum Shown {
     /// One winner, and nobody else was told that he won.
     Winner(ETag),
-    /// Nobody has won yet; a write that was not answered may still land.
-    Open(String),
+    /// Nobody has won yet; a write that was not answered may still land. Why it was not, and what was said.
+    Open(Option<FaultKind>, String),
 }
 
 async fn rounds(bench: &mut Bench, kind: Kind, release: Release) -> Answer {
@@ -89,7 +90,7 @@ async fn rounds(bench: &mut Bench, kind: Kind, release: Release) -> Answer {
                 clear += 1;
                 current = Some(etag);
             }
-            Shown::Open(sentence) => open = Some(sentence),
+            Shown::Open(cause, sentence) => open = Some((cause, sentence)),
         }
         spent += took;
         if took > race.budget / 20 {
@@ -98,8 +99,10 @@ async fn rounds(bench: &mut Bench, kind: Kind, release: Release) -> Answer {
     }
     if clear == 0 || clear * 2 < met {
         // A store that hardly ever answers clearly has not shown that it can keep one owner.
-        let why = open.unwrap_or_default();
-        return Err(unclear(format!("{clear} of {met} rounds were clear; the last that was not: {why}")));
+        let (cause, why) = open.unwrap_or_default();
+        let sentence =
+            format!("{clear} of {met} rounds were clear; of a write in the last that was not, {why}");
+        return Err(undecided(cause, sentence));
     }
     let most = race.contenders.max(2);
     let who = if contenders == most { most.to_string() } else { format!("{most} to {contenders}") };
@@ -133,7 +136,7 @@ async fn round(
     let answers = bench.together(ops, release).await?;
     let took = answers.iter().map(|answer| answer.took).max().unwrap_or_default();
     let mut winners: Vec<(&Arc<[u8]>, ETag)> = Vec::new();
-    let mut open: Option<String> = None;
+    let mut open = None;
     for (body, answer) in bodies.iter().zip(answers) {
         let Reply::Write(reply) = answer.reply else {
             return Err(fails(format!("a write of {key} was answered as if it were something else")));
@@ -145,7 +148,7 @@ async fn round(
             | WriteReply::NotApplied(_)
             | WriteReply::Refused(_)
             | WriteReply::Throttled { .. }
-            | WriteReply::Unknown(_) => open = Some(format!("{reply:?}")),
+            | WriteReply::Unknown(_) => open = Some((cause(&reply), told(&reply))),
         }
     }
     let shown = match (winners.as_slice(), open) {
@@ -158,13 +161,13 @@ async fn round(
             Shown::Winner(found_tag)
         }
         // Nobody was told, but what is stored says who won.
-        ([], Some(sentence)) => match bench.read(key, None).await? {
+        ([], Some((cause, sentence))) => match bench.read(key, None).await? {
             Seen::Found { etag, body, .. } if bodies.iter().any(|ours| **ours == *body) => {
                 Shown::Winner(etag)
             }
-            Seen::Found { .. } | Seen::Missing | Seen::Unchanged(_) => Shown::Open(sentence),
+            Seen::Found { .. } | Seen::Missing | Seen::Unchanged(_) => Shown::Open(cause, sentence),
         },
-        ([], None) => return Err(fails(format!("in round {number} nobody won {key}"))),
+        ([], None) => return Err(refused(guard, key, format!("in round {number} nobody won {key}"))),
         (several, _) => {
             let many = several.len();
             let sentence =

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tenure_core::{Fault, FaultKind};
+use tenure_core::{Fault, FaultKind, Guard, Key};
 
 use super::latency::Latency;
 
@@ -54,6 +54,8 @@ pub enum Verdict {
 pub enum Outcome {
     /// Cells may be kept in this store.
     Fit,
+    /// Cells may be kept in this store once nodes are given the [`settings`](Report::settings).
+    FitWithSettings,
     /// They must not be: at least one check fails, whatever else was denied or left open.
     Unfit,
     /// A right is missing.
@@ -88,11 +90,31 @@ pub(super) fn allowed(sentence: impl Into<String>) -> Trouble {
     Trouble { verdict: Verdict::Allowed, ..fails(sentence) }
 }
 
-/// A fault leaves the question open, unless it says that the store cannot do what was asked.
+/// A fault leaves the question open, unless it shows that the store cannot do what was asked.
 pub(super) fn faulty(what: impl fmt::Display, fault: &Fault) -> Trouble {
-    let sentence = format!("{what}: {fault}");
-    let trouble = if fault.kind == FaultKind::Unfit { fails(sentence) } else { unclear(sentence) };
-    Trouble { cause: Some(fault.kind), ..trouble }
+    undecided(Some(fault.kind), format!("{what}: {fault}"))
+}
+
+/// A question that was put until there was no patience left. Who makes no sense every time cannot be used.
+pub(super) fn undecided(cause: Option<FaultKind>, sentence: String) -> Trouble {
+    let is_unfit = matches!(cause, Some(FaultKind::Malformed | FaultKind::Unfit));
+    Trouble { cause, ..if is_unfit { fails(sentence) } else { unclear(sentence) } }
+}
+
+/// A guard that should have held and did not; of a weak tag that says why.
+pub(super) fn refused(guard: &Guard, key: &Key, sentence: String) -> Trouble {
+    match guard {
+        Guard::Match(etag) if etag.is_weak() => weak(format_args!("the tag {etag} of {key}")),
+        Guard::Absent | Guard::Match(_) => fails(sentence),
+    }
+}
+
+/// A tag that no compare-and-swap can match (BL-40).
+pub(super) fn weak(tag: fmt::Arguments<'_>) -> Trouble {
+    fails(format!("{tag} is weak: no update can be guarded by it")).advise(
+        "go round the proxy between here and the store, or switch its compression off: that makes tags weak; if \
+         there is none, use another store",
+    )
 }
 
 impl Trouble {
@@ -126,15 +148,17 @@ impl Report {
             Outcome::Config
         } else if self.checks.is_empty() || any(Verdict::Unclear) {
             Outcome::Unclear
-        } else {
+        } else if self.settings.is_empty() {
             Outcome::Fit
+        } else {
+            Outcome::FitWithSettings
         }
     }
 
-    /// Tells whether cells may be kept in this store: something was asked, and every check holds or is allowed
-    /// to differ.
+    /// Tells whether cells may be kept in this store, with its settings if it needs any: something was asked, and
+    /// every check holds or is allowed to differ.
     pub fn is_fit(&self) -> bool {
-        self.outcome() == Outcome::Fit
+        matches!(self.outcome(), Outcome::Fit | Outcome::FitWithSettings)
     }
 }
 
@@ -157,6 +181,7 @@ impl Outcome {
             Self::Config => "config",
             Self::Denied => "denied",
             Self::Fit => "fit",
+            Self::FitWithSettings => "fit_with_settings",
             Self::Unclear => "unclear",
             Self::Unfit => "unfit",
         }

@@ -150,6 +150,42 @@ fn bl_02_a_wrongly_accepted_write_is_unfit_whatever_else_is_denied() {
     }
 }
 
+/// Whoever reads a verdict that keeps cells out of a store wants to know what would change it.
+#[test]
+fn whatever_is_not_as_it_should_be_says_what_to_do() {
+    for wrong in Wrong::ALL {
+        for report in [asked(wrong).0, raced(wrong)] {
+            for check in &report.checks {
+                let is_open = matches!(check.verdict, Verdict::Fails | Verdict::Unclear);
+                assert!(!is_open || check.advice.is_some(), "{wrong:?}: {check}");
+            }
+        }
+    }
+    let advice = |wrong, name| {
+        let (report, _) = asked(wrong);
+        let check = report.checks.iter().find(|check| check.name == name).expect("it was asked");
+        check.advice.clone().unwrap_or_default()
+    };
+    for name in ["create", "update", "stale update"] {
+        assert!(advice(Wrong::WeakTags, name).contains("proxy"), "{name}");
+    }
+    for wrong in [Wrong::EndlessListing, Wrong::ListsOutOfOrder] {
+        assert!(advice(wrong, "listing").contains("rely on what is listed"), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_store_that_makes_no_sense_every_time_fails_and_names_no_internals() {
+    let (report, _) = asked(Wrong::Garbled);
+    assert_eq!(report.outcome(), Outcome::Unfit, "{report}");
+    let check = report.checks.iter().find(|check| check.name == "create").expect("it was asked");
+    assert_eq!((check.verdict, check.cause), (Verdict::Fails, Some(FaultKind::Malformed)), "{report}");
+    assert!(
+        check.sentence.ends_with("it may have been applied: the store's answer makes no sense"),
+        "{check}"
+    );
+}
+
 #[test]
 fn bl_33_a_tag_that_two_versions_of_one_length_share_is_unfit() {
     let (report, _) = asked(Wrong::SameTagForSameLength);
@@ -166,7 +202,7 @@ fn bl_08_the_other_spelling_of_tags_is_found_and_must_refuse_stale_ones() {
         report
     };
     let report = asked(Wrong::BareTags, Some("if-match=bare"));
-    assert!(report.is_fit(), "{report}");
+    assert_eq!((report.outcome(), report.is_fit()), (Outcome::FitWithSettings, true), "{report}");
     assert_eq!(report.settings, ["if-match=bare"]);
     assert_eq!(names(&report, Verdict::Allowed), ["update"], "{report}");
     for (wrong, other) in [(Wrong::BareTags, None), (Wrong::BareTagsUnchecked, Some("if-match=bare"))] {

@@ -28,6 +28,7 @@ pub(super) enum Wrong {
     DeniesRemovals,
     DeniesWrites,
     ForgetsARemoval,
+    Garbled,
     IfMatchIgnored,
     IfNoneMatchIgnored,
     ListsOutOfOrder,
@@ -41,6 +42,38 @@ pub(super) enum Wrong {
     StaleReads,
     StaleUnchanged,
     TextOnly,
+    WeakTags,
+}
+
+impl Wrong {
+    pub(super) const ALL: [Self; 26] = [
+        Self::Nothing,
+        Self::AlwaysUnknown,
+        Self::BareTags,
+        Self::BareTagsUnchecked,
+        Self::CheckedThenWritten,
+        Self::ChecksBeforeTheBody,
+        Self::DatesGoBack,
+        Self::EndlessListing,
+        Self::DeniesRemovals,
+        Self::DeniesWrites,
+        Self::ForgetsARemoval,
+        Self::Garbled,
+        Self::IfMatchIgnored,
+        Self::IfNoneMatchIgnored,
+        Self::ListsOutOfOrder,
+        Self::LosesEveryThirdAnswer,
+        Self::MissingBucket,
+        Self::MissingIsUpdated,
+        Self::NoStamps,
+        Self::ReadsIgnoreTags,
+        Self::RejectsEverything,
+        Self::SameTagForSameLength,
+        Self::StaleReads,
+        Self::StaleUnchanged,
+        Self::TextOnly,
+        Self::WeakTags,
+    ];
 }
 
 struct Version {
@@ -98,6 +131,9 @@ impl Toy {
                     drop(objects);
                     thread::yield_now();
                     objects = self.objects.lock().expect("no panic");
+                }
+                if self.wrong == Wrong::Garbled {
+                    return Reply::Write(WriteReply::Unknown(Fault::new(FaultKind::Malformed, "")));
                 }
                 let lost = Fault::new(FaultKind::TimedOut, "lost");
                 // Each third request is lost, and of each three the answer of one is.
@@ -171,6 +207,7 @@ impl Toy {
         match (&op.guard, current) {
             _ if self.wrong == Wrong::RejectsEverything => false,
             (Guard::Absent, current) => current.is_none() || self.wrong == Wrong::IfNoneMatchIgnored,
+            (Guard::Match(etag), _) if etag.is_weak() => false,
             (Guard::Match(_), None) => self.wrong == Wrong::MissingIsUpdated,
             (Guard::Match(_), Some(_)) if self.wrong == Wrong::BareTagsUnchecked => {
                 spelling == Spelling::Other
@@ -187,6 +224,7 @@ impl Toy {
     fn put(&self, objects: &mut Objects, op: &WriteOp) -> ETag {
         let tag = match self.wrong {
             Wrong::SameTagForSameLength => format!("\"{}\"", op.body.len()),
+            Wrong::WeakTags => format!("W/\"{}\"", op.body.escape_ascii()),
             _ => format!("\"{}\"", op.body.escape_ascii()),
         };
         let etag = ETag::new(tag.as_bytes()).expect("not empty");

@@ -70,8 +70,14 @@ impl Answer {
         self
     }
 
-    /// Spoils one part of it. There is no half of nothing.
-    pub(crate) fn spoil(&mut self, spoil: Spoil) {
+    /// Spoils one part of it; tells whether it had that part. There is no half of nothing.
+    pub(crate) fn spoil(&mut self, spoil: Spoil) -> bool {
+        let had = match spoil {
+            Spoil::DateAhead(_) | Spoil::NoDate => self.date.is_some(),
+            Spoil::NoBody | Spoil::Short | Spoil::Stalled => self.has_body(),
+            Spoil::NoModified => self.modified.is_some(),
+            Spoil::NoTag | Spoil::WeakTag | Spoil::WrongTag => self.etag.is_some(),
+        };
         match spoil {
             Spoil::DateAhead(seconds) => self.date = self.date.map(|date| date.saturating_add(seconds)),
             Spoil::NoBody => self.content = Content::Nothing,
@@ -85,6 +91,18 @@ impl Answer {
             // Any tag but that of what is there.
             Spoil::WrongTag => self.etag = self.etag.take().map(|etag| tag(etag.as_bytes())),
         }
+        had
+    }
+
+    /// Returns a number of bytes that it has at least, head and body together.
+    pub(crate) fn length_min(&self) -> usize {
+        let body = match &self.content {
+            Content::Nothing => 0,
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Error { message, .. } => message.len(),
+            Content::Html(text) | Content::Xml(text) => text.len(),
+        };
+        "HTTP/1.1 200 OK\r\n\r\n".len() + body
     }
 
     const fn has_body(&self) -> bool {

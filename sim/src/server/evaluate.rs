@@ -6,12 +6,13 @@ use crate::clock::Moment;
 use crate::server::answer::{Answer, Content};
 use crate::server::asked::{Asked, What};
 use crate::server::clock::Clock;
+use crate::server::fault::Fault;
 use crate::server::list;
 use crate::server::plan::{Conditions, Page};
 use crate::store::{Store, Version};
 
 /// Tells whether the request's condition holds; if not, what is answered.
-pub(crate) fn condition(store: &Store, asked: &Asked, wrong: Conditions) -> Result<(), Box<Answer>> {
+pub(crate) fn condition(store: &Store, asked: &Asked, wrong: &Conditions) -> Result<(), Box<Answer>> {
     let What::Object(key) = &asked.what else { return Ok(()) };
     let current = current(store, key);
     let (wanted, unwanted) = (asked.header("if-match"), asked.header("if-none-match"));
@@ -34,6 +35,9 @@ pub(crate) fn condition(store: &Store, asked: &Asked, wrong: Conditions) -> Resu
     }
     match (unwanted, current) {
         (Some("*"), Some(_)) if is_put => Err(rejected().into()),
+        (Some("*"), None) if is_put && wrong.marker_exists && !store.history(key).is_empty() => {
+            Err(rejected().into())
+        }
         (Some(tag), Some((_, etag))) if is_reading(asked) && is_match(tag, &etag, wrong) => {
             // As most stores do, without the stamp of the version.
             Err(Answer { etag: Some(etag), ..Answer::status(304) }.into())
@@ -42,7 +46,8 @@ pub(crate) fn condition(store: &Store, asked: &Asked, wrong: Conditions) -> Resu
     }
 }
 
-/// Does what was asked for, whatever its condition; tells whether the store has changed.
+/// Does what was asked for, whatever its condition; tells whether the store has changed, and adds what was wrong with
+/// the answer to `effects`.
 pub(crate) fn apply(
     store: &mut Store,
     clock: &Clock,
@@ -50,9 +55,10 @@ pub(crate) fn apply(
     asked: &Asked,
     body: &[u8],
     wrong: Page,
+    effects: &mut Vec<Fault>,
 ) -> (Answer, bool) {
     let key = match &asked.what {
-        What::Bucket(query) => return (list::bucket(store, clock, asked, query, wrong), false),
+        What::Bucket(query) => return (list::bucket(store, clock, asked, query, wrong, effects), false),
         What::Object(key) => key,
         What::Other(answer) => return (answer.clone(), false),
     };
@@ -104,7 +110,7 @@ fn current<'s>(store: &'s Store, key: &str) -> Option<(&'s Version, String)> {
 }
 
 /// Tells whether a condition names this tag. S3 does not insist on the quotes.
-fn is_match(sent: &str, etag: &str, wrong: Conditions) -> bool {
+fn is_match(sent: &str, etag: &str, wrong: &Conditions) -> bool {
     let bare = etag.trim_matches('"');
     sent == bare || ((sent == etag || sent == "*") && !wrong.bare_tags)
 }

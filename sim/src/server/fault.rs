@@ -48,6 +48,8 @@ pub enum Fault {
     ErrorInSuccess,
     /// Never evaluated, never answered; the connection stays open.
     Hang,
+    /// The first so many keys of each page of a listing are left out, as if they were not there. Unfit.
+    HidesFirst(usize),
     /// A page for people in the place of an answer, with this status: a gateway's. Not evaluated.
     Html(u16),
     /// No condition counts. Unfit.
@@ -56,6 +58,9 @@ pub enum Fault {
     IgnoresMatch,
     /// The connection is closed at once, and the request lands this much later.
     Late(Duration),
+    /// A key that was removed counts as existing when it is to be created, as where the mark of a deletion is taken for
+    /// an object: 412, and a read finds nothing. Unfit.
+    MarkerExists,
     /// `If-Match` on a key that does not exist answers 412, where S3 answers 404 `NoSuchKey`.
     MissingRejected,
     /// `If-Match` on a key that does not exist creates it. Unfit.
@@ -133,12 +138,14 @@ const NAMES: &[(&str, Fault)] = &[
     ("error-in-200", Fault::ErrorInSuccess),
     ("expired-token", Fault::Expired),
     ("hang", Fault::Hang),
+    ("hides-first", Fault::HidesFirst(1)),
     ("html-200", Fault::Html(200)),
     ("html-404", Fault::Html(404)),
     ("html-502", Fault::Html(502)),
     ("ignores-conditions", Fault::IgnoresConditions),
     ("ignores-if-match", Fault::IgnoresMatch),
     ("late", Fault::Late(Duration::from_secs(3))),
+    ("marker-exists", Fault::MarkerExists),
     ("missing-created", Fault::MissingCreated),
     ("missing-denied", Fault::MissingDenied),
     ("missing-rejected", Fault::MissingRejected),
@@ -168,14 +175,17 @@ impl Fault {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, fault)| *fault)
     }
 
-    /// Tells whether a store with this fault cannot be used at all: its word on a condition is worth nothing.
+    /// Tells whether a store with this fault cannot be used at all: its word on a condition, or on what there is, is
+    /// worth nothing.
     pub const fn is_unfit(self) -> bool {
         matches!(
             self,
             Self::BareTags
                 | Self::ChecksEarly
+                | Self::HidesFirst(_)
                 | Self::IgnoresConditions
                 | Self::IgnoresMatch
+                | Self::MarkerExists
                 | Self::MissingCreated
                 | Self::Rejected
                 | Self::WeakTag

@@ -175,6 +175,13 @@ impl Server {
         held.store.put_by_force(key, body.into(), at);
     }
 
+    /// Removes an object, as if somebody had by now.
+    pub fn remove(&self, key: &str) {
+        let mut held = self.shared.lock();
+        let at = self.shared.clock.now();
+        held.store.remove_by_force(key, at);
+    }
+
     /// Returns the requests so far, in the order of their arrival.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.lock().seen().to_vec()

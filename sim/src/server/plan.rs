@@ -7,51 +7,55 @@ use crate::server::evaluate::{denied, rejected};
 use crate::server::fault::Fault;
 use crate::server::signature::expired;
 
-/// The faults of one request. By default all goes well.
+/// The faults of one request, each beside what it means. By default all goes well.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     // On the way in.
-    pub(crate) is_silent: bool,
-    pub(crate) checks_early: bool,
-    pub(crate) cut_request: Option<usize>,
+    pub(crate) silence: Option<Fault>,
+    pub(crate) checks_early: Option<Fault>,
+    pub(crate) cut_request: Option<(Fault, usize)>,
     /// Said in the place of an evaluation.
-    pub(crate) refusal: Option<Answer>,
+    pub(crate) refusal: Option<(Fault, Answer)>,
     /// The connection is closed, and the evaluation comes this much later.
-    pub(crate) late: Option<Duration>,
-    pub(crate) delay: Option<Duration>,
+    pub(crate) late: Option<(Fault, Duration)>,
+    pub(crate) delay: Option<(Fault, Duration)>,
     // While it is evaluated.
     pub(crate) conditions: Conditions,
     pub(crate) page: Page,
-    pub(crate) hides_missing: bool,
+    pub(crate) hides_missing: Option<Fault>,
     // In the answer.
     /// Said in the place of what came of the evaluation.
-    pub(crate) failure: Option<Answer>,
-    pub(crate) delay_answer: Option<Duration>,
-    pub(crate) is_dropped: bool,
-    pub(crate) spoils: Vec<Spoil>,
+    pub(crate) failure: Option<(Fault, Answer)>,
+    pub(crate) delay_answer: Option<(Fault, Duration)>,
+    pub(crate) drop: Option<Fault>,
+    pub(crate) spoils: Vec<(Fault, Spoil)>,
     // On the way out.
-    pub(crate) cut_answer: Option<Option<usize>>,
-    pub(crate) pace: Option<Duration>,
-    pub(crate) closes: bool,
+    pub(crate) cut_answer: Option<(Fault, Option<usize>)>,
+    pub(crate) pace: Option<(Fault, Duration)>,
+    pub(crate) close: Option<Fault>,
 }
 
 /// What is wrong with the judging of conditions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     pub(crate) bare_tags: bool,
     pub(crate) ignores_all: bool,
     pub(crate) ignores_match: bool,
+    pub(crate) marker_exists: bool,
     pub(crate) missing_created: bool,
     pub(crate) missing_rejected: bool,
+    /// The faults behind all that.
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// What is wrong with a page of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
-    pub(crate) has_no_modified: bool,
-    pub(crate) has_no_token: bool,
-    pub(crate) keys_max: Option<usize>,
-    pub(crate) repeats_token: bool,
+    pub(crate) hides_first: Option<(Fault, usize)>,
+    pub(crate) has_no_modified: Option<Fault>,
+    pub(crate) has_no_token: Option<Fault>,
+    pub(crate) keys_max: Option<(Fault, usize)>,
+    pub(crate) repeats_token: Option<Fault>,
 }
 
 /// What is wrong with one part of an answer.
@@ -79,64 +83,83 @@ impl Plan {
     }
 
     fn add(&mut self, fault: Fault, method: &str) {
-        let refuse = |plan: &mut Self, answer: Answer| {
-            plan.refusal.get_or_insert(answer);
-        };
         match fault {
-            Fault::BareTags => self.conditions.bare_tags = true,
-            Fault::ChecksEarly => self.checks_early = true,
-            Fault::CloseIdle => self.closes = true,
-            Fault::Conflict => refuse(self, conflict()),
-            Fault::CutAnswer(after) => self.cut_answer = Some(after),
-            Fault::CutRequest(after) => self.cut_request = Some(after),
-            Fault::DateAhead(seconds) => self.spoils.push(Spoil::DateAhead(seconds)),
-            Fault::Delay(by) => self.delay = Some(by),
-            Fault::DelayAnswer(by) => self.delay_answer = Some(by),
-            Fault::Denied => refuse(self, denied()),
-            Fault::Drop => self.is_dropped = true,
-            Fault::EmptyBody => self.spoils.push(Spoil::NoBody),
-            Fault::Error { status, applied: true } => {
-                self.failure.get_or_insert_with(|| error(status));
-            }
-            Fault::Error { status, applied: false } => refuse(self, error(status)),
-            Fault::ErrorInSuccess => {
-                self.failure.get_or_insert_with(|| Answer { status: 200, ..error(500) });
-            }
-            Fault::Expired => refuse(self, expired()),
-            Fault::Hang => self.is_silent = true,
-            Fault::Html(status) => refuse(self, html(status)),
-            Fault::IgnoresConditions => self.conditions.ignores_all = true,
-            Fault::IgnoresMatch => self.conditions.ignores_match = true,
-            Fault::Late(by) => self.late = Some(by),
-            Fault::MissingCreated => self.conditions.missing_created = true,
-            Fault::MissingDenied => self.hides_missing = true,
-            Fault::MissingRejected => self.conditions.missing_rejected = true,
-            Fault::Moved => refuse(self, moved()),
-            Fault::NoDate => self.spoils.push(Spoil::NoDate),
+            Fault::BareTags
+            | Fault::IgnoresConditions
+            | Fault::IgnoresMatch
+            | Fault::MarkerExists
+            | Fault::MissingCreated
+            | Fault::MissingRejected => self.conditions.add(fault),
+            Fault::ChecksEarly => self.checks_early = Some(fault),
+            Fault::CloseIdle => self.close = Some(fault),
+            Fault::Conflict => self.refuse(fault, conflict()),
+            Fault::CutAnswer(after) => self.cut_answer = Some((fault, after)),
+            Fault::CutRequest(after) => self.cut_request = Some((fault, after)),
+            Fault::DateAhead(seconds) => self.spoil(fault, Spoil::DateAhead(seconds)),
+            Fault::Delay(by) => self.delay = Some((fault, by)),
+            Fault::DelayAnswer(by) => self.delay_answer = Some((fault, by)),
+            Fault::Denied => self.refuse(fault, denied()),
+            Fault::Drop => self.drop = Some(fault),
+            Fault::EmptyBody => self.spoil(fault, Spoil::NoBody),
+            Fault::Error { status, applied: true } => self.fail(fault, error(status)),
+            Fault::Error { status, applied: false } => self.refuse(fault, error(status)),
+            Fault::ErrorInSuccess => self.fail(fault, Answer { status: 200, ..error(500) }),
+            Fault::Expired => self.refuse(fault, expired()),
+            Fault::Hang => self.silence = Some(fault),
+            Fault::HidesFirst(keys) => self.page.hides_first = Some((fault, keys)),
+            Fault::Html(status) => self.refuse(fault, html(status)),
+            Fault::Late(by) => self.late = Some((fault, by)),
+            Fault::MissingDenied => self.hides_missing = Some(fault),
+            Fault::Moved => self.refuse(fault, moved()),
+            Fault::NoDate => self.spoil(fault, Spoil::NoDate),
             Fault::NoModified => {
-                self.page.has_no_modified = true;
-                self.spoils.push(Spoil::NoModified);
+                self.page.has_no_modified = Some(fault);
+                self.spoil(fault, Spoil::NoModified);
             }
-            Fault::NoTag => self.spoils.push(Spoil::NoTag),
-            Fault::NoToken => self.page.has_no_token = true,
-            Fault::Redirect => refuse(self, redirect()),
+            Fault::NoTag => self.spoil(fault, Spoil::NoTag),
+            Fault::NoToken => self.page.has_no_token = Some(fault),
+            Fault::Redirect => self.refuse(fault, redirect()),
             Fault::Rejected => {
                 // What has no condition cannot be told that it does not hold.
                 if method == "PUT" {
-                    refuse(self, rejected());
+                    self.refuse(fault, rejected());
                 }
             }
-            Fault::RepeatToken => self.page.repeats_token = true,
-            Fault::RequestTimeout => refuse(self, request_timeout()),
-            Fault::ShortPage(keys) => self.page.keys_max = Some(keys),
-            Fault::Slow(pace) => self.pace = Some(pace),
-            Fault::Stall => self.spoils.push(Spoil::Stalled),
-            Fault::Throttle { status, after } => refuse(self, throttle(status, after)),
-            Fault::Truncate => self.spoils.push(Spoil::Short),
-            Fault::WeakTag => self.spoils.push(Spoil::WeakTag),
-            Fault::WrongRegion => refuse(self, wrong_region()),
-            Fault::WrongTag => self.spoils.push(Spoil::WrongTag),
+            Fault::RepeatToken => self.page.repeats_token = Some(fault),
+            Fault::RequestTimeout => self.refuse(fault, request_timeout()),
+            Fault::ShortPage(keys) => self.page.keys_max = Some((fault, keys)),
+            Fault::Slow(pace) => self.pace = Some((fault, pace)),
+            Fault::Stall => self.spoil(fault, Spoil::Stalled),
+            Fault::Throttle { status, after } => self.refuse(fault, throttle(status, after)),
+            Fault::Truncate => self.spoil(fault, Spoil::Short),
+            Fault::WeakTag => self.spoil(fault, Spoil::WeakTag),
+            Fault::WrongRegion => self.refuse(fault, wrong_region()),
+            Fault::WrongTag => self.spoil(fault, Spoil::WrongTag),
         }
+    }
+
+    fn refuse(&mut self, fault: Fault, answer: Answer) {
+        self.refusal.get_or_insert((fault, answer));
+    }
+
+    fn fail(&mut self, fault: Fault, answer: Answer) {
+        self.failure.get_or_insert((fault, answer));
+    }
+
+    fn spoil(&mut self, fault: Fault, spoil: Spoil) {
+        self.spoils.push((fault, spoil));
+    }
+}
+
+impl Conditions {
+    fn add(&mut self, fault: Fault) {
+        self.bare_tags |= fault == Fault::BareTags;
+        self.ignores_all |= fault == Fault::IgnoresConditions;
+        self.ignores_match |= fault == Fault::IgnoresMatch;
+        self.marker_exists |= fault == Fault::MarkerExists;
+        self.missing_created |= fault == Fault::MissingCreated;
+        self.missing_rejected |= fault == Fault::MissingRejected;
+        self.faults.push(fault);
     }
 }
 

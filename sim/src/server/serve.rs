@@ -15,8 +15,9 @@ use tokio::time::sleep;
 use crate::server::answer::Answer;
 use crate::server::asked::Asked;
 use crate::server::evaluate::{apply, condition, denied, tells_of_missing};
+use crate::server::fault::Fault;
 use crate::server::part::{Ending, Part};
-use crate::server::plan::Plan;
+use crate::server::plan::{Conditions, Plan};
 use crate::server::shared::Shared;
 use crate::server::signature::check;
 use crate::server::wire::{Decided, Fate};
@@ -53,15 +54,29 @@ pub(crate) async fn serve(
 async fn handle(shared: Arc<Shared>, connection: usize, asked: Asked, body: Incoming) -> Outcome {
     let (number, faults) = shared.arrive(connection, &asked);
     let mut plan = Plan::of(&faults, &asked.method);
-    if shared.is_dark() || plan.is_silent {
+    let befell = |fault: Fault| shared.lock().befell(number, [fault]);
+    if shared.is_dark() {
         return Outcome::Silence;
     }
-    let early = plan.checks_early.then(|| condition(&shared.lock().store, &asked, plan.conditions));
-    let Some(body) = read(body, plan.cut_request).await else { return Outcome::Closed };
-    if let Some(answer) = unauthorised(&shared, &asked, &body).or_else(|| plan.refusal.take()) {
+    if let Some(fault) = plan.silence {
+        befell(fault);
+        return Outcome::Silence;
+    }
+    let early = plan.checks_early.map(|_| condition(&shared.lock().store, &asked, &plan.conditions));
+    let Some(body) = read(body, plan.cut_request.map(|(_, after)| after)).await else {
+        // Else the client went away.
+        plan.cut_request.into_iter().for_each(|(fault, _)| befell(fault));
+        return Outcome::Closed;
+    };
+    if let Some(answer) = unauthorised(&shared, &asked, &body) {
         return finish(&shared, number, &asked, answer, &plan);
     }
-    if let Some(by) = plan.late {
+    if let Some((fault, answer)) = plan.refusal.take() {
+        befell(fault);
+        return finish(&shared, number, &asked, answer, &plan);
+    }
+    if let Some((fault, by)) = plan.late {
+        befell(fault);
         shared.underway(1);
         tokio::spawn(async move {
             sleep(by).await;
@@ -70,16 +85,24 @@ async fn handle(shared: Arc<Shared>, connection: usize, asked: Asked, body: Inco
         });
         return Outcome::Closed;
     }
-    if let Some(by) = plan.delay {
+    if let Some((fault, by)) = plan.delay {
+        befell(fault);
         shared.underway(1);
         sleep(by).await;
         shared.underway(-1);
     }
     let answer = evaluate(&shared, number, &asked, &body, early, &mut plan);
-    if let Some(by) = plan.delay_answer {
+    if let Some((fault, by)) = plan.delay_answer {
+        shared.lock().befell(number, [fault]);
         sleep(by).await;
     }
-    if plan.is_dropped { Outcome::Closed } else { finish(&shared, number, &asked, answer, &plan) }
+    match plan.drop {
+        Some(fault) => {
+            shared.lock().befell(number, [fault]);
+            Outcome::Closed
+        }
+        None => finish(&shared, number, &asked, answer, &plan),
+    }
 }
 
 /// Reads the body; nothing if the client went away, or if that is where the connection breaks.
@@ -121,18 +144,27 @@ fn evaluate(
     let mut held = shared.lock();
     // Read under the lock, so that versions are stamped in the order in which they are made.
     let at = shared.clock.now();
-    let (answer, changed) = match early.unwrap_or_else(|| condition(&held.store, asked, plan.conditions)) {
-        Ok(()) => apply(&mut held.store, &shared.clock, at, asked, body, plan.page),
+    let mut effects = Vec::new();
+    let judged = early.unwrap_or_else(|| condition(&held.store, asked, &plan.conditions));
+    let of = |judged: &Result<(), Box<Answer>>| judged.as_ref().map_err(|answer| answer.status).err();
+    if of(&judged) != of(&condition(&held.store, asked, &Conditions::default())) {
+        effects.extend(plan.conditions.faults.iter().copied().chain(plan.checks_early));
+    }
+    let (answer, changed) = match judged {
+        Ok(()) => apply(&mut held.store, &shared.clock, at, asked, body, plan.page, &mut effects),
         Err(answer) => (*answer, false),
     };
+    let hidden = plan.hides_missing.filter(|_| plan.failure.is_none() && tells_of_missing(asked, &answer));
+    effects.extend(hidden.or(plan.failure.as_ref().map(|(fault, _)| *fault)));
+    held.befell(number, effects);
     if changed {
         held.changed(number, asked.key());
     }
     drop(held);
     shared.noted();
     match plan.failure.take() {
-        Some(failure) => failure,
-        None if plan.hides_missing && tells_of_missing(asked, &answer) => denied(),
+        Some((_, failure)) => failure,
+        None if hidden.is_some() => denied(),
         None => answer,
     }
 }
@@ -140,15 +172,20 @@ fn evaluate(
 /// Spoils the answer as planned, and spells it.
 fn finish(shared: &Shared, number: usize, asked: &Asked, mut answer: Answer, plan: &Plan) -> Outcome {
     answer.date = Some(shared.clock.seconds(shared.clock.now()));
-    for spoil in &plan.spoils {
-        answer.spoil(*spoil);
-    }
+    let spoilt = plan.spoils.iter().filter(|(_, spoil)| answer.spoil(*spoil)).map(|(fault, _)| *fault);
+    let mut effects: Vec<Fault> = spoilt.collect();
     let mut held = shared.lock();
     held.answered(number, answer.status);
-    let cut = plan.cut_answer.map(|after| after.unwrap_or_else(|| held.below(ANSWER_ABOUT)));
+    let cut =
+        plan.cut_answer.map(|(fault, after)| (fault, after.unwrap_or_else(|| held.below(ANSWER_ABOUT))));
+    // A chance cut may lie behind the end of a short answer.
+    effects.extend(cut.filter(|(_, after)| *after < answer.length_min()).map(|(fault, _)| fault));
+    effects.extend(plan.pace.map(|(fault, _)| fault).into_iter().chain(plan.close));
+    held.befell(number, effects);
     drop(held);
     shared.noted();
-    let fate = Fate::new(cut, plan.pace, plan.closes || answer.ending == Ending::Short);
+    let closes = plan.close.is_some() || answer.ending == Ending::Short;
+    let fate = Fate::new(cut.map(|(_, after)| after), plan.pace.map(|(_, pace)| pace), closes);
     Outcome::Answered(answer.into_response(&format!("{number:016X}"), asked.path()), fate)
 }
 

@@ -37,8 +37,11 @@ pub struct Seen {
     pub method: String,
     /// The key it was about, or the prefix of a listing; with the bucket's prefix, as the store has it.
     pub key: String,
-    /// What befell it.
+    /// What was to befall it.
     pub faults: Vec<Fault>,
+    /// What did: the faults without which it would have been served otherwise. A fault of the answer befalls no request
+    /// that is never answered, one of listings none for a record.
+    pub effects: Vec<Fault>,
     /// What it was answered; nothing if it has had no answer.
     pub status: Option<u16>,
     /// Whether it has changed the store.
@@ -100,7 +103,8 @@ impl Shared {
         if held.keeps_history {
             let (method, key) = (asked.method.clone(), asked.key().to_owned());
             let faults = faults.clone();
-            held.seen.push(Seen { at, connection, method, key, faults, status: None, applied: false });
+            let (effects, status, applied) = (Vec::new(), None, false);
+            held.seen.push(Seen { at, connection, method, key, faults, effects, status, applied });
         }
         drop(held);
         self.noted();
@@ -164,6 +168,13 @@ impl Held {
         }
         if !self.keeps_history {
             self.store.forget_history(key);
+        }
+    }
+
+    /// Notes which faults have made a difference to a request.
+    pub(crate) fn befell(&mut self, number: usize, effects: impl IntoIterator<Item = Fault>) {
+        if let Some(seen) = self.seen.get_mut(number) {
+            seen.effects.extend(effects);
         }
     }
 

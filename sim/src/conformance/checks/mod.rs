@@ -15,6 +15,7 @@ use tenure_core::FaultKind;
 use super::bench::Bench;
 use super::race;
 use super::report::{Answer, Trouble, fails};
+use super::words::advised;
 use super::{Settings, report};
 
 /// A question.
@@ -71,7 +72,7 @@ pub(super) async fn all(mut bench: Bench) {
             break;
         }
         bench.desk().begin(question.name);
-        let answer = (question.ask)(&mut bench).await;
+        let answer = (question.ask)(&mut bench).await.map_err(advised);
         silent = if is_silent(&answer) { silent + 1 } else { 0 };
         // Without an address and the right to write nothing more can be learned, and a store that is silent twice
         // in a row would be asked for hours.
@@ -88,7 +89,7 @@ pub(super) async fn all(mut bench: Bench) {
     }
     if bench.has_written() {
         bench.desk().begin("cleaned up");
-        let answer = bench.clean().await;
+        let answer = bench.clean().await.map_err(advised);
         bench.note(|report| report.add("cleaned up", answer));
     }
 }

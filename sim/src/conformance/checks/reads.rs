@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::Key;
 
 use crate::conformance::bench::{Bench, Seen};
-use crate::conformance::report::{Answer, allowed, fails};
+use crate::conformance::report::{Answer, allowed, fails, weak};
 
 /// What to do about a store that shows old versions.
 const READ_THE_PRIMARY: &str = "point at the primary region without a cache in between, or use another store";
@@ -79,7 +79,7 @@ pub(super) async fn existing(bench: &mut Bench) -> Answer {
         let Some(key) = key else { continue };
         let Seen::Found { etag, stamps, .. } = bench.read(&key, None).await? else { continue };
         if etag.is_weak() {
-            return Err(fails(format!("the tag {etag} of {key} is weak: no update can be guarded by it")));
+            return Err(weak(format_args!("the tag {etag} of {key}")));
         }
         if stamps.modified.is_none() || stamps.date.is_none() {
             return Err(allowed(

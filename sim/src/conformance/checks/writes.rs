@@ -4,7 +4,7 @@ use tenure_core::{Guard, Key};
 
 use super::still;
 use crate::conformance::bench::{Bench, Fate, Seen};
-use crate::conformance::report::{Answer, Trouble, Verdict, allowed, fails};
+use crate::conformance::report::{Answer, Trouble, Verdict, allowed, fails, weak};
 use crate::conformance::suite::Spelling;
 
 /// What to do about a store whose conditional writes cannot be trusted.
@@ -14,8 +14,7 @@ pub(super) async fn create(bench: &mut Bench) -> Answer {
     let (key, body) = (bench.key(0), bench.body());
     let etag = bench.create(&key, &body).await?;
     if etag.is_weak() {
-        return Err(fails(format!("the tag {etag} is weak: no update can be guarded by it"))
-            .advise("a proxy that compresses makes tags weak: go round it, or switch that off"));
+        return Err(weak(format_args!("the tag {etag}")));
     }
     Ok("a missing record was created under the guard that it is absent".to_owned())
 }
@@ -53,7 +52,7 @@ pub(super) async fn update(bench: &mut Bench) -> Answer {
         }
         Err(_) => {
             bench.spelling = Spelling::AsSet;
-            Err(refused.advise(USE_ANOTHER))
+            Err(if refused.advice.is_none() { refused.advise(USE_ANOTHER) } else { refused })
         }
     }
 }

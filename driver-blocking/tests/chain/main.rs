@@ -1,28 +1,21 @@
-//! AWS's other sources of credentials, in a process of its own whose environment says where they are.
-//!
-//! A child process is this test binary again: it opens the store that its environment names and writes once,
-//! or twice. What it has to say goes to its standard error, since the test harness owns the standard output.
+//! AWS's other sources of credentials, in processes of their own whose environment says where they are.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test prints whatever it does not expect")]
 
-#[path = "common/mod.rs"]
+mod child;
+#[path = "../common/mod.rs"]
 mod common;
+mod fence;
+mod identity;
+#[path = "../loopback/mod.rs"]
 mod loopback;
 
 use core::time::Duration;
 use std::fs;
-use std::process::Command;
 
 use common::TempDir;
 use loopback::{Act, Seen, Server, answer};
-use tenure_blocking::{
-    CellId, Guard, Key, Op, OpenOptions, Reply, Store as _, WriteOp, WriteReply, clock, open,
-};
-use tenure_core::AttemptId;
-
-const STORE: &str = "TENURE_TEST_STORE";
-/// The fetching may take 6 s, and another test's processes may be in the way.
-const PATIENT: Duration = Duration::from_secs(30);
+use tenure_blocking::clock;
 
 #[test]
 fn bl_11_an_instance_s_metadata_gives_keys_by_a_session_of_its_own() {
@@ -108,39 +101,10 @@ fn a_container_s_endpoint_gives_keys() {
     assert!(store.seen()[0].header("authorization").is_some_and(|value| value.contains("ASIACONTAINER")));
 }
 
-#[test]
-#[ignore = "the other process of the tests above"]
-fn child_process() {
-    let url = std::env::var(STORE).expect("started by a test");
-    let store = open(&url, &OpenOptions::default()).expect("a legal environment");
-    for number in 0..std::env::var("TENURE_TEST_WRITES").expect("a number").parse().expect("a number") {
-        let op = WriteOp {
-            id: AttemptId::new(number),
-            key: Key::owner(&CellId::new("a").expect("legal")),
-            guard: Guard::Absent,
-            body: (*b"{}").into(),
-            timeout: PATIENT,
-        };
-        match store.execute(Op::Write(op)) {
-            Reply::Write(WriteReply::Applied { .. }) => eprintln!("applied"),
-            Reply::Write(WriteReply::NotApplied(fault)) => eprintln!("not applied: {fault}"),
-            other => eprintln!("{other:?}"),
-        }
-    }
-}
-
 /// Runs a process that has this environment and no other, and returns what it says.
 fn child(store: &Server, environment: &[(&str, &str)], writes: usize) -> String {
-    let done = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "child_process", "--ignored", "--nocapture"])
-        .env_clear()
-        .env(STORE, "s3://bkt")
-        .env("AWS_ENDPOINT_URL", at(store))
-        .env("AWS_REGION", "eu-west-1")
-        .env("TENURE_TEST_WRITES", writes.to_string())
-        .envs(environment.iter().copied())
-        .output()
-        .expect("it starts");
+    let mut command = child::command("writes", "s3://bkt", &at(store), environment);
+    let done = command.env("TENURE_TEST_WRITES", writes.to_string()).output().expect("it starts");
     let said = String::from_utf8(done.stderr).expect("text");
     assert!(done.status.success(), "{said}");
     said
