@@ -41,7 +41,11 @@ impl Inspector {
                 WriteReply::Applied { .. } => self.put(&key, guard.clone(), br#"{"probe":2}"#),
                 // A copy of that very write may have won.
                 WriteReply::Rejected => WriteReply::Conflict,
-                other => other,
+                unclear @ (WriteReply::Conflict
+                | WriteReply::NotApplied(_)
+                | WriteReply::Refused(_)
+                | WriteReply::Throttled { .. }
+                | WriteReply::Unknown(_)) => unclear,
             };
             // One that stays is litter, not a danger.
             let id = RemoveId::new(self.id());

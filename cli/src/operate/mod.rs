@@ -25,12 +25,15 @@ use crate::output::{Output, printable};
 /// Says why the store cannot be asked or is unfit, or that what became of the write is not known.
 fn free(cell: &CellId, found: &Found, epoch: Epoch, store: &Inspector) -> Result<CasOutcome, Failure> {
     store.probe(&found.guard())?;
-    store.free(cell, found.guard(), epoch).map_err(|error| match error {
+    store.free(cell, found.guard(), epoch).map_err(|error| {
         // That may be the answer's fault, and hide that the write was applied.
-        OwnershipError::Bad(_) => {
-            Failure::from(error).hinting("but what became of the write before that is not known: look again")
+        let is_hidden = matches!(error, OwnershipError::Bad(_));
+        let failure = Failure::from(error);
+        if is_hidden {
+            failure.hinting("but what became of the write before that is not known: look again")
+        } else {
+            failure
         }
-        _ => error.into(),
     })
 }
 
