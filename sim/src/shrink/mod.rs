@@ -59,8 +59,8 @@ pub struct Shrunk {
     pub after: Size,
     /// How many worlds were run to find it.
     pub runs: u32,
-    /// Whether deleting, zeroing or lowering any single choice makes the world hold, fail otherwise, or no smaller;
-    /// if not, the runs did not suffice to say so.
+    /// Whether deleting or zeroing any single choice, or lowering it by one or by halves, makes the world hold, fail
+    /// otherwise, or no smaller; if not, the runs did not suffice to say so. Other numbers below a choice are not tried.
     pub is_minimal: bool,
 }
 
