@@ -1,8 +1,10 @@
 //! `repair` against the fault server: what is not answered, what is refused, and who comes in between.
 
 use core::time::Duration;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::json;
 use tenure_sim::server::{Fault, Rule};
 
@@ -57,6 +59,24 @@ fn a_repair_that_lands_late_takes_the_cell_from_nobody() {
     }
     assert_eq!(agent.call(json!({ "do": "verify", "cell": "c1" }))["ok"]["epoch"], 8);
     assert_eq!(wire.versions("c1"), 3);
+}
+
+#[test]
+fn an_interrupted_repair_ends_at_once_and_what_it_sent_is_found_by_the_next_one() {
+    for (fault, versions, again) in [(Fault::Hang, 1, 0), (Fault::Delay(Duration::from_secs(1)), 2, 75)] {
+        let wire = corrupt();
+        wire.0.faults([on_cells(fault, "PUT")]);
+        let mut operator = Process::start(&mut repair(&wire));
+        wire.await_seen(1, |seen| seen.method == "PUT" && seen.key == RECORD);
+        operator.signal(Signal::INT);
+        assert_eq!(operator.status().signal(), Some(Signal::INT.as_raw()));
+        wire.0.faults([]);
+        while wire.versions("c1") < versions {
+            wire.0.wait_until(wire.0.now().after(Duration::from_millis(50)));
+        }
+        assert_eq!(finish(repair(&wire)).code, Some(again), "{fault}");
+        assert_eq!(wire.versions("c1"), 2, "{fault}");
+    }
 }
 
 #[test]
