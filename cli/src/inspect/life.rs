@@ -44,8 +44,9 @@ impl Life {
         Self { state: LifeState::Unknown, age: None, clock_ahead_ms: None, lease: None }
     }
 
-    /// Judges one version of a node's lease, readable or not, as a claim would: one that is not proves nothing, and is
-    /// taken for one of the longest ttl.
+    /// Judges one version of a node's lease, readable or not, as a claim would. One that is not proves nothing, and is
+    /// taken for one of the longest ttl: a claim watches it for so long, here its stamps are believed. If they are those of
+    /// an answer that is garbage, the fence does not find that version.
     pub(crate) fn of<R>(node: &NodeId, version: &Stored<R>, clock: StoreClock) -> Self {
         let Stored { etag, body, stamps, .. } = version;
         match LeaseRecord::parse_of(node, body) {
