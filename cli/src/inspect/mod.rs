@@ -36,6 +36,8 @@ use crate::exit::Failure;
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before each further attempt; a store that throttles a key wants a second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+/// How long a store rests that asks for fewer requests.
+const THROTTLED: Duration = Duration::from_secs(1);
 /// How many records are read at once.
 const READERS: usize = 8;
 
@@ -219,12 +221,17 @@ fn insist<T>(step: impl Fn() -> Result<T, OwnershipError>) -> Result<T, Ownershi
         match step() {
             Err(OwnershipError::Store(fault)) if is_passing(fault.kind) => {
                 // Nothing can wake this thread early, and it has nothing else to do.
-                thread::park_timeout(pause);
+                thread::park_timeout(rest(fault.kind, pause));
             }
             result => return result,
         }
     }
     step()
+}
+
+/// Returns how long to leave the store alone: whoever asked for fewer requests gets none for a second at least.
+fn rest(kind: FaultKind, pause: Duration) -> Duration {
+    if kind == FaultKind::Throttled { pause.max(THROTTLED) } else { pause }
 }
 
 fn is_passing(kind: FaultKind) -> bool {
@@ -246,7 +253,17 @@ fn senseless(what: &str) -> OwnershipError {
 
 #[cfg(test)]
 mod tests {
-    use super::parallel;
+    use super::{PAUSES, parallel, rest};
+    use core::time::Duration;
+    use tenure_core::FaultKind;
+
+    #[test]
+    fn bl_04_a_store_that_asks_for_fewer_requests_rests_for_a_second() {
+        for pause in PAUSES {
+            assert!(rest(FaultKind::Throttled, pause) >= Duration::from_secs(1));
+            assert_eq!(rest(FaultKind::Network, pause), pause);
+        }
+    }
 
     #[test]
     fn work_done_in_parallel_keeps_its_order() {
