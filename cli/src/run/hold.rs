@@ -8,10 +8,10 @@ use std::process::{Command, ExitStatus};
 
 use rustix::process::{Pid, Signal};
 use tenure_blocking::clock;
-use tenure_core::Instant;
+use tenure_core::{Instant, VerifyError};
 use tenure_tokio::{Cell, Loss, Node};
 use tokio::process::Child;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::group::Group;
 use super::guard::{Deed, Guard};
@@ -48,6 +48,7 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
     let plan = Plan::new(&config, args.grace)?;
     let log = Log::new(global);
     let tick = (config.ttl / 50).min(Duration::from_millis(100));
+    let patience = config.ttl / 4;
     runtime()?.block_on(async {
         let mut signals = Signals::listen(&PASSED_ON)?;
         let node = tokio::select! {
@@ -76,6 +77,10 @@ pub(crate) fn main(global: &Global, args: &RunArgs) -> Result<u8, Failure> {
         if let Some(ending) = node.ending() {
             log.info(format_args!("fenced ({ending})"));
         }
+        let result = match result {
+            Ok(code) => still_owned(&cell, patience, log).await.map(|()| code),
+            failed => failed,
+        };
         // What may still run keeps the cell from being given to others before the lease has run out.
         if is_gone {
             give_back(node, cell, log).await;
@@ -100,6 +105,34 @@ async fn leave_on(signal: Signal, node: Node, signals: &mut Signals) -> u8 {
         _ = ending(signals) => {}
     }
     code_of(signal.as_raw())
+}
+
+/// Asks the store whether the cell was this node's until now: nobody tells a node that its record was replaced or removed
+/// behind its back, by an operator say. A store that does not answer in time tells nothing.
+async fn still_owned(cell: &Cell, patience: Duration, log: Log) -> Result<(), Failure> {
+    let asked = async {
+        match cell.verify().await {
+            Ok(()) => Ok(None),
+            Err(VerifyError::NotOwner(_) | VerifyError::Fenced(_)) => Ok(Some(reason(cell.lost().await))),
+            Err(error) => Err(error),
+        }
+    };
+    match timeout(patience, asked).await {
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(why))) => Err(Failure::lost(format_args!(
+            "cell {} was lost at epoch {} ({why}) while the command ran, and another may have run beside it",
+            cell.id(),
+            cell.epoch(),
+        ))),
+        Ok(Err(error)) => {
+            log.info(format_args!("whether {} was held to the end is not known: {error}", cell.id()));
+            Ok(())
+        }
+        Err(_) => {
+            log.info(format_args!("whether {} was held to the end is not known: no answer", cell.id()));
+            Ok(())
+        }
+    }
 }
 
 async fn give_back(node: Node, cell: Cell, log: Log) {

@@ -64,6 +64,22 @@ fn bl_29_the_command_finds_its_cell_epoch_and_node_in_its_environment() {
 }
 
 #[test]
+fn bl_32_a_cell_that_was_lost_unseen_while_the_command_ran_is_no_success() {
+    let evicts = format!("{} evict c1 --epoch $TENURE_EPOCH --force", env!("CARGO_BIN_EXE_tenure"));
+    for (deed, reason) in [(evicts.as_str(), "record_replaced"), ("rm $RECORD", "record_removed")] {
+        let dir = Dir::new();
+        let script = format!("{deed} >/dev/null && exit 3");
+        let mut run = dir.tenure(&["run", "--json", "--cell", "c1", "--", "sh", "-c", &script]);
+        run.env("RECORD", dir.path().join("cells/c1/own.json"));
+        let done = finish(run);
+        assert_eq!(done.code, Some(79), "{deed}: {}", done.stderr);
+        let error = done.error();
+        assert_eq!(error["kind"], "lost", "{error}");
+        assert!(error["message"].as_str().is_some_and(|said| said.contains(reason)), "{error}");
+    }
+}
+
+#[test]
 fn the_exit_status_of_the_command_is_passed_on() {
     let dir = Dir::new();
     for (script, code) in
