@@ -243,10 +243,13 @@ impl<'v> Verdict<'v> {
 }
 
 /// Turns the answer to a read into its reply.
+///
+/// A page of a gateway is no record, nor a corrupt one: markup without the request id that S3 servers give.
 pub fn read_reply(about: &About<'_>, op: &ReadOp, response: &Response<'_>) -> ReadReply {
     let verdict = Verdict::new(about, op.key.as_str(), response);
     match verdict.class {
         Class::Success => match response.headers.etag() {
+            Some(_) if is_page(response) && is_markup(response) => ReadReply::Failed(verdict.page()),
             Some(etag) if response.status == 200 && (is_whole(response) || is_cut_by_us(response)) => {
                 ReadReply::Found { etag, body: response.body.into(), stamps: response.headers.stamps() }
             }
@@ -364,11 +367,16 @@ fn is_throttling(code: &str) -> bool {
     )
 }
 
-/// Tells whether an answer to a write comes from whatever stands between us and the store: a gateway that is being
+/// Tells whether an answer to a write, or one that is markup, comes from whatever stands between us and the store: a gateway that is being
 /// redeployed answers every method with a page, and its framework gives each page a tag. Stores answer a write
 /// without a body, or else with the request id that S3 servers give.
 fn is_page(response: &Response<'_>) -> bool {
     !response.body.is_empty() && response.headers.request_id.is_none()
+}
+
+/// Tells whether the body is a page or a document, as no record is.
+fn is_markup(response: &Response<'_>) -> bool {
+    response.body.trim_ascii_start().starts_with(b"<")
 }
 
 /// Tells whether the end of the body is known to be its end, rather than that of a connection cut short.

@@ -179,6 +179,17 @@ fn bl_38_a_page_proves_no_write_whatever_its_tag() {
 }
 
 #[test]
+fn bl_38_a_page_is_no_record_and_no_corrupt_one_either() {
+    let page = answer(200, "").with("etag", "W/\"page\"").saying(" <!doctype html><h1>Soon</h1>");
+    let ReadReply::Failed(fault) = page.read() else { panic!("{:?}", page.read()) };
+    assert_eq!(fault.kind, FaultKind::Malformed);
+    assert!(fault.to_string().contains("between here and the store"), "{fault}");
+    // Somebody may have stored one in the place of a record: then the store says that it is there.
+    let stored = page.with("x-amz-request-id", "4");
+    assert!(matches!(stored.read(), ReadReply::Found { .. }));
+}
+
+#[test]
 fn row_304_is_unchanged_for_a_read_that_named_a_version() {
     let date = answer(304, "").with("date", "Sun, 06 Nov 1994 08:49:37 GMT");
     assert_eq!(date.read_unless(), ReadReply::Unchanged(Stamps { modified: None, date: Some(SUNDAY) }));

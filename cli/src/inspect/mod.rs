@@ -236,8 +236,12 @@ fn rest(kind: FaultKind, pause: Duration) -> Duration {
 
 fn is_passing(kind: FaultKind) -> bool {
     match kind {
-        FaultKind::Network | FaultKind::Throttled | FaultKind::TimedOut | FaultKind::Unavailable => true,
-        FaultKind::Config | FaultKind::Denied | FaultKind::Malformed | FaultKind::Unfit | _ => false,
+        FaultKind::Malformed
+        | FaultKind::Network
+        | FaultKind::Throttled
+        | FaultKind::TimedOut
+        | FaultKind::Unavailable => true,
+        FaultKind::Config | FaultKind::Denied | FaultKind::Unfit | _ => false,
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Answer {
     /// `Date`, in seconds since 1970.
     pub(crate) date: Option<i64>,
     pub(crate) content: Content,
+    /// Whether it comes from something before the store, and so without the store's id of the request.
+    pub(crate) is_foreign: bool,
     /// Other headers.
     pub(crate) more: Vec<(&'static str, String)>,
     pub(crate) ending: Ending,
@@ -111,7 +113,6 @@ impl Answer {
 
     /// Spells it out. `id` names the request, `resource` what it was about.
     pub(crate) fn into_response(self, id: &str, resource: &str) -> Response<Part> {
-        let is_of_store = !matches!(self.content, Content::Html(_));
         let (kind, body) = match self.content {
             Content::Nothing => (None, Vec::new()),
             Content::Bytes(bytes) => (Some("application/octet-stream"), bytes.to_vec()),
@@ -139,7 +140,7 @@ impl Answer {
         if self.ending != Ending::Whole {
             set("content-length", &length.to_string());
         }
-        if is_of_store {
+        if !self.is_foreign {
             set("x-amz-request-id", id);
         }
         for (name, value) in [

@@ -183,7 +183,8 @@ fn error(status: u16) -> Answer {
 /// A page of something that stands before the store. Web frameworks give their pages tags, whatever the method.
 fn html(status: u16) -> Answer {
     let content = Content::Html(format!("<html><body><h1>{status}</h1></body></html>"));
-    Answer { content, etag: Some(format!("W/\"page-{status}\"")), ..Answer::status(status) }
+    let etag = Some(format!("W/\"page-{status}\""));
+    Answer { content, etag, is_foreign: true, ..Answer::status(status) }
 }
 
 fn moved() -> Answer {
