@@ -46,7 +46,7 @@ pub(crate) struct RepairArgs {
 }
 
 const REPAIR_HELP: &str = "\
-It puts a record in place of what it found by which nobody owns the cell, and nothing if that has changed meanwhile
+It replaces what it finds by a record that gives the cell to nobody, and writes nothing if that has changed meanwhile
 (exit code 75). A sound record is left alone (75): wait for its owner, or claim the cell.
 
 The epoch is yours to say, for the record that knew it is gone: look at the logs of whoever owned the cell, or

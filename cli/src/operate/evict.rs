@@ -45,7 +45,7 @@ fn owned<'f>(args: &EvictArgs, found: &'f Found) -> Result<&'f OwnerRecord, Fail
         Found::Missing => Err(nobodys(args, found)),
         Found::Sound { record, .. } if record.epoch == args.epoch => Ok(record),
         Found::Sound { record, .. } => Err(Failure::contended(format_args!(
-            "{key} is not at epoch {}: it is {found}; look again, whether that is to be evicted, too",
+            "{key} is not at epoch {}: it is {found}; nothing was changed: name the epoch at which it is to be evicted",
             args.epoch
         ))
         .with("key", key.as_str())

@@ -249,7 +249,7 @@ impl Bench {
     pub(super) async fn create(&mut self, key: &Key, body: &Arc<[u8]>) -> Result<ETag, Trouble> {
         match self.write(key, &Guard::Absent, body).await? {
             Fate::Applied(etag) => Ok(etag),
-            Fate::Rejected => Err(unclear(format!("{key} exists already; use another seed"))),
+            Fate::Rejected => Err(unclear(format!("{key} is new and yet said to exist"))),
         }
     }
 
