@@ -35,21 +35,25 @@ pub(crate) fn asynchronous(global: &Global) -> Result<Logged<tenure_tokio::AnySt
     Ok(Logged::new(store, Log::new(global)))
 }
 
-/// Says why a node could not join; of a store that is unfit, also what others have seen of its kind.
+/// Says why a node could not join; of a store that is unfit, also which it is and what others have seen of its kind.
 pub(crate) fn refused(global: &Global, error: JoinError) -> Failure {
     let is_unfit = matches!(error, JoinError::Unfit(_));
     let failure = Failure::from(error);
-    match is_unfit.then(|| hint(global)).flatten() {
-        Some(hint) => failure.hinting(hint),
-        None => failure,
-    }
+    if is_unfit { named(global, failure) } else { failure }
 }
 
-fn hint(global: &Global) -> Option<&'static str> {
+fn named(global: &Global, failure: Failure) -> Failure {
     // It could be opened a moment ago; if it cannot any more there is nothing to add.
-    match resolve(url(global).ok()?, &options(global), |name| env::var(name).ok()).ok()? {
-        Place::File(_) => None,
-        Place::S3(remote) => hints::of_host(remote.bucket.host()),
+    let Ok(url) = url(global) else { return failure };
+    let Ok(Place::S3(remote)) = resolve(url, &options(global), |name| env::var(name).ok()) else {
+        return failure.with("store", url);
+    };
+    let (bucket, host) = (remote.bucket.to_string(), remote.bucket.host());
+    let failure = failure.hinting(&format!("the store is {bucket} at {host}"));
+    let failure = failure.with("store", bucket).with("host", host);
+    match hints::of_host(host) {
+        Some(hint) => failure.hinting(hint),
+        None => failure,
     }
 }
 

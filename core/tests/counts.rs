@@ -62,7 +62,7 @@ fn a_look_up_between_release_and_claim_costs_the_claim_nothing() {
 }
 
 #[test]
-fn a_node_renews_with_one_write_whatever_it_holds() {
+fn bl_53_a_node_renews_with_one_write_whatever_it_holds() {
     let names: Vec<&'static str> = (0..1000).map(|n| &*format!("c{n}").leak()).collect();
     let mut session = names.iter().fold(Scenario::joined(), |start, name| start.held(name)).start();
     let said = run(&mut session, "t=3700 wake", |_| String::new());

@@ -5,7 +5,7 @@ mod common;
 use common::{Scenario, check};
 
 #[test]
-fn every_cell_is_given_back_before_the_tombstone_is_sent() {
+fn bl_08_every_cell_is_given_back_before_the_tombstone_is_sent() {
     check(
         Scenario::joined().held("a").held_at("b", 7),
         r#"

@@ -263,7 +263,7 @@ fn row_409_that_names_no_code_is_unclear() {
 }
 
 #[test]
-fn row_409_of_another_code_is_a_setting() {
+fn bl_06_row_409_of_another_code_is_a_setting() {
     answer(409, "InvalidBucketState").is_refused(FaultKind::Config);
 }
 

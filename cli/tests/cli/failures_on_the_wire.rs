@@ -108,6 +108,7 @@ fn bl_02_what_others_have_seen_of_an_unfit_store_s_host_is_said() {
             let error = done.error();
             assert_eq!(error["kind"], "unfit", "{host}: {error}");
             assert!(error["message"].as_str().is_some_and(|text| text.contains(words)), "{host}: {error}");
+            assert_eq!(error["host"], host, "the store is named: {error}");
         }
         assert!(wire.asked("PUT").is_empty(), "{host}: nothing else is tried");
     }

@@ -123,6 +123,19 @@ fn bl_49_the_lease_is_renewed_in_time_whatever_else_waits() {
 }
 
 #[test]
+fn bl_03_four_attempts_fit_into_what_is_left_of_a_lease_that_is_due() {
+    for manner in [unavailable, dark] {
+        let mut bench = Bench::joined();
+        let (lease, end) = (Key::lease(bench.engine.node()), bench.engine.authority().expect("joined"));
+        bench.manner = manner;
+        bench.run_until(end.as_millis());
+        assert!(bench.engine.fenced().is_some(), "authority has ended");
+        let attempts = bench.sent.iter().filter(|(at, op)| *at > 200 && key(op) == Some(&lease)).count();
+        assert!(attempts >= 4, "{attempts}");
+    }
+}
+
+#[test]
 fn bl_03_a_store_that_is_dark_for_half_a_ttl_costs_no_lease_and_for_two_ttl_ends_it_when_authority_ends() {
     for (until, is_held) in [(5_000 + 30_000, true), (5_000 + 120_000, false)] {
         let mut bench = waiting_for(100, dark);

@@ -75,7 +75,7 @@ fn is_failed(reply: &Reply, kind: FaultKind) -> bool {
 }
 
 #[test]
-fn a_write_is_one_signed_request_with_its_guard_and_its_body() {
+fn bl_40_a_write_is_one_signed_request_with_its_guard_and_its_body() {
     let server = Server::start(|_| Act::Answer(stored()));
     let store = open(server.address());
     let reply = execute(&store, write(cell("a:b"), PATIENT));
