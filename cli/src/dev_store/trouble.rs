@@ -44,7 +44,7 @@ pub(crate) fn help() -> String {
     };
     format!(
         "It prints what another shell must be told. What it stores is in memory, and gone when it ends: with Ctrl-C, and \
-         then it exits 0.\n\nFaults that tenure must live with:\n{}\n\nFaults that make a store unfit:\n{}",
+         then it exits 0.\n\nFaults that tenure must live with as long as they come and go:\n{}\n\nFaults that make a store unfit:\n{}",
         names(false),
         names(true)
     )

@@ -9,6 +9,9 @@ use tenure_core::Defect;
 
 use super::explore::Explore;
 
+/// Whether not to show what is refused anyway: a build without planted bugs can plant none.
+pub(super) const HIDES_DEFECTS: bool = cfg!(not(feature = "defects"));
+
 /// Runs simulated worlds and prints what they met.
 ///
 /// Without --seed, --tape or a command it runs many worlds: those of the seeds from --start on. Exits with 0 if every
@@ -34,7 +37,7 @@ pub(crate) struct Args {
     pub(crate) survey: bool,
     /// Run worlds with each planted bug in turn until it is caught. In the sources `cargo teeth` demands that each is
     /// within a stated number of worlds, and shrinks them
-    #[arg(long, conflicts_with_all = ["seed", "tape", "survey", "defect"])]
+    #[arg(long, hide = HIDES_DEFECTS, conflicts_with_all = ["seed", "tape", "survey", "defect"])]
     pub(crate) teeth: bool,
     #[command(flatten)]
     pub(crate) world: World,
@@ -103,7 +106,7 @@ pub(crate) struct World {
     #[arg(long, value_name = "NAME", value_parser = family)]
     family: Option<Family>,
     /// Plant this bug in every node
-    #[arg(long, value_name = "NAME", value_parser = defect)]
+    #[arg(long, hide = HIDES_DEFECTS, value_name = "NAME", value_parser = defect)]
     defect: Option<Defect>,
 }
 

@@ -67,10 +67,10 @@ pub(crate) struct Explore {
     #[arg(long, exclusive = true)]
     pinned: bool,
     /// Demand of each planted defect that it is found in the world that aims at it
-    #[arg(long, exclusive = true)]
+    #[arg(long, hide = args::HIDES_DEFECTS, exclusive = true)]
     teeth: bool,
     /// Count for each planted defect how many schedules each sampler runs before it is found
-    #[arg(long)]
+    #[arg(long, hide = args::HIDES_DEFECTS)]
     samplers: bool,
     /// How many schedules a sampler runs at most
     #[arg(long, value_name = "N", default_value = "100000")]
@@ -82,7 +82,7 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "N")]
     states_max: Option<u64>,
     /// Plant this bug in every node
-    #[arg(long, value_name = "NAME", value_parser = args::defect)]
+    #[arg(long, hide = args::HIDES_DEFECTS, value_name = "NAME", value_parser = args::defect)]
     defect: Option<Defect>,
 }
 
