@@ -240,7 +240,7 @@ fn a_fence_of_which_nothing_can_be_read_evicts_nobody_but_by_force() {
     let garbled = || {
         let wire = dead();
         let on = |fault, method| Rule::new(fault).on(method).below("nodes/");
-        wire.0.faults([on(Fault::Drop, "PUT").times(1), on(named("html-200"), "GET").after(2)]);
+        wire.0.faults([on(Fault::Drop, "PUT").times(1), on(named("empty"), "GET").after(2)]);
         wire
     };
     let wire = garbled();

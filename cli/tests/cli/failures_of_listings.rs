@@ -112,16 +112,10 @@ fn bl_46_absence_from_a_list_never_proves_a_node_dead() {
 fn bl_38_a_listing_answered_200_with_an_error_inside_is_no_empty_fleet() {
     let wire = Wire::new();
     let _agent = wire.join("a");
-    // An error, or half a page, is asked for again; something that no store says is not.
-    for (fault, is_tried_again) in [
-        (Fault::ErrorInSuccess, true),
-        (Fault::Truncate, true),
-        (Fault::EmptyBody, false),
-        (Fault::Html(200), false),
-    ] {
+    for fault in [Fault::ErrorInSuccess, Fault::Truncate, Fault::EmptyBody, Fault::Html(200)] {
+        // Once it is asked for again.
         wire.0.faults([Rule::new(fault).on("GET").times(1)]);
-        let shown = finish(wire.tenure(&["nodes", "--json"])).lines().len();
-        assert_eq!(shown, usize::from(is_tried_again), "{fault}");
+        assert_eq!(finish(wire.tenure(&["nodes", "--json"])).lines().len(), 1, "{fault}");
         wire.0.faults([Rule::new(fault).on("GET")]);
         let done = finish(wire.tenure(&["nodes", "--json"]));
         assert_ne!(done.code, Some(0), "{fault}");
