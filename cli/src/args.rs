@@ -156,7 +156,8 @@ const RUN_HELP: &str = "\
 The command finds TENURE_CELL, TENURE_EPOCH and TENURE_NODE in its environment. The epoch is a fencing token:
 pass it to whatever the command writes to. The command runs in a process group of its own, to which signals
 sent to tenure are passed on. When ownership is about to end, the whole group gets SIGTERM, then SIGKILL before
-the end, also when tenure itself was killed or stopped; tenure then exits 79. What the command leaves behind in
+the end, also when tenure itself was killed or stopped; tenure then exits 79, as it does if the record shows after
+the command's end that somebody took the cell unseen. What the command leaves behind in
 its group is ended too, before the cell is released. On a terminal the command can read from it, but cannot be
 suspended.";
 

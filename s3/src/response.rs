@@ -367,9 +367,9 @@ fn is_throttling(code: &str) -> bool {
     )
 }
 
-/// Tells whether an answer to a write, or one that is markup, comes from whatever stands between us and the store: a gateway that is being
-/// redeployed answers every method with a page, and its framework gives each page a tag. Stores answer a write
-/// without a body, or else with the request id that S3 servers give.
+/// Tells whether an answer to a write, or one that is markup, comes from whatever stands between us and the store: a
+/// gateway that is being redeployed answers every method with a page, and its framework gives each page a tag. Stores
+/// answer a write without a body, or else with the request id that S3 servers give.
 fn is_page(response: &Response<'_>) -> bool {
     !response.body.is_empty() && response.headers.request_id.is_none()
 }

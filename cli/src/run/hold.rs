@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 
 use rustix::process::{Pid, Signal};
 use tenure_blocking::clock;
-use tenure_core::{Instant, VerifyError};
+use tenure_core::{Instant, LossReason, VerifyError};
 use tenure_tokio::{Cell, Loss, Node};
 use tokio::process::Child;
 use tokio::time::{sleep, timeout};
@@ -108,30 +108,36 @@ async fn leave_on(signal: Signal, node: Node, signals: &mut Signals) -> u8 {
 }
 
 /// Asks the store whether the cell was this node's until now: nobody tells a node that its record was replaced or removed
-/// behind its back, by an operator say. A store that does not answer in time tells nothing.
+/// behind its back, by an operator say. A store that does not answer in time tells nothing, and nor does a session that
+/// ends meanwhile: the command had ended before its authority did.
 async fn still_owned(cell: &Cell, patience: Duration, log: Log) -> Result<(), Failure> {
     let asked = async {
-        match cell.verify().await {
-            Ok(()) => Ok(None),
-            Err(VerifyError::NotOwner(_) | VerifyError::Fenced(_)) => Ok(Some(reason(cell.lost().await))),
-            Err(error) => Err(error),
-        }
+        let Err(error) = cell.verify().await else { return None };
+        let is_denied = matches!(error, VerifyError::NotOwner(_));
+        Some((error, if is_denied { taken(cell.lost().await) } else { None }))
     };
-    match timeout(patience, asked).await {
-        Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(why))) => Err(Failure::lost(format_args!(
-            "cell {} was lost at epoch {} ({why}) while the command ran, and another may have run beside it",
-            cell.id(),
-            cell.epoch(),
-        ))),
-        Ok(Err(error)) => {
-            log.info(format_args!("whether {} was held to the end is not known: {error}", cell.id()));
-            Ok(())
+    let why = match timeout(patience, asked).await {
+        Ok(None) => return Ok(()),
+        Ok(Some((_, Some(reason)))) => {
+            return Err(Failure::lost(format_args!(
+                "cell {} was lost at epoch {} ({}) while the command ran, and another may have run beside it",
+                cell.id(),
+                cell.epoch(),
+                reason.as_str()
+            )));
         }
-        Err(_) => {
-            log.info(format_args!("whether {} was held to the end is not known: no answer", cell.id()));
-            Ok(())
-        }
+        Ok(Some((error, None))) => error.to_string(),
+        Err(_) => "no answer".to_owned(),
+    };
+    log.info(format_args!("whether {} was held to the end is not known: {why}", cell.id()));
+    Ok(())
+}
+
+/// Returns what was found in the place of this node's record, if that is how the cell was lost.
+fn taken(loss: Loss) -> Option<LossReason> {
+    match loss {
+        Loss::Lost(reason) => Some(reason),
+        Loss::Ended | Loss::Fenced(_) => None,
     }
 }
 

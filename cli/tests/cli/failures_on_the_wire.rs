@@ -357,6 +357,29 @@ fn bl_38_a_claim_answered_200_with_a_page_of_something_before_the_store_is_settl
 }
 
 #[test]
+fn bl_38_a_page_in_the_place_of_a_record_is_asked_for_again() {
+    let wire = Wire::new();
+    let page = || wire.0.faults([on_cells(Fault::Html(200), "GET").times(1)]);
+    page();
+    let done = wire.run();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), "ran\n"), "{}", done.stderr);
+    page();
+    let shown = finish(wire.tenure(&["owner", "--json", "c1"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert_eq!(shown.lines()[0]["epoch"], 1, "{}", shown.stdout);
+}
+
+/// Whether the cell was held to the end is asked then, and this much may not depend on the answer.
+#[test]
+fn a_store_that_is_silent_once_the_command_has_ended_takes_no_success_from_it() {
+    let wire = Wire::new();
+    wire.0.faults([on_cells(Fault::Hang, "GET").after(1)]);
+    let done = wire.run();
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), "ran\n"), "{}", done.stderr);
+    wire.await_seen(1, |seen| seen.faults == [Fault::Hang]);
+}
+
+#[test]
 fn bl_40_a_proxy_that_weakens_tags_is_named() {
     let done = Wire::with(Fault::WeakTag).run();
     assert_eq!((done.code, done.stdout.as_str()), (Some(76), ""), "{}", done.stderr);

@@ -11,7 +11,8 @@
 //!               +--- applied, but nobody wants it -----------> Giving ---> (forgotten)
 //! ```
 //!
-//! `cells.rs` keeps all cells and their deadlines, `claim.rs` decides how a cell is won, `held.rs` what verify says, `give.rs` how it is given up.
+//! `cells.rs` keeps all cells and their deadlines, `claim.rs` decides how a cell is won, `held.rs` what verify says,
+//! `give.rs` how it is given up.
 
 mod cells;
 mod claim;
